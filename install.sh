@@ -23,13 +23,15 @@ trap 'exit 1' HUP INT TERM
 # Fetches an address or a file into a file.
 fetch() {
     case "$1" in
+        http://*@*) fail "$1: only https is fetched" ;;
         https://* | http://127.0.0.1:* | http://localhost:*)
             if command -v curl >/dev/null 2>&1; then
                 # Encrypted once, encrypted all the way.
                 case "$1" in https://*) only='=https' ;; *) only='=https,http' ;; esac
                 curl -fsSL --proto "$only" -o "$2" "$1" || fail "$1 cannot be fetched"
             elif command -v wget >/dev/null 2>&1; then
-                wget -q -O "$2" "$1" || fail "$1 cannot be fetched"
+                # It would follow a redirect to an address that is not encrypted.
+                wget -q --max-redirect=0 -O "$2" "$1" || fail "$1 cannot be fetched; with curl, redirects are followed"
             else
                 fail "neither curl nor wget is installed"
             fi
@@ -55,7 +57,7 @@ case "$source" in
 esac
 fetch "$folder/SHA256SUMS" "$work/SHA256SUMS"
 if [ -z "$name" ]; then
-    name="$(awk -v machine="$machine-unknown-linux" 'index($2, machine) { print $2 }' "$work/SHA256SUMS" | tail -n 1)"
+    name="$(awk -v machine="$machine-unknown-linux" 'index($2, machine) { print $2 }' "$work/SHA256SUMS" | sort -V | tail -n 1)"
     [ -n "$name" ] || fail "$folder has no archive for $machine"
 fi
 case "$name" in */* | .* | -*) fail "$name is no name of an archive" ;; esac
@@ -84,7 +86,7 @@ mv -f "$bin/.ollm.new.$$" "$bin/ollm"
 pages="${XDG_DATA_HOME:-$HOME/.local/share}/man/man1"
 mkdir -p "$pages" && cp "${program%/*}"/man/*.1 "$pages/" 2>/dev/null || echo "install.sh: the manual is not installed" >&2
 
-echo "$version is in $bin/ollm"
+echo "$version is in $bin/ollm; \`ollm completions install\` lets your shell complete its commands"
 case ":$PATH:" in
     *":$bin:"*) ;;
     *) echo "put $bin into your PATH, then run: ollm" ;;

@@ -13,10 +13,11 @@ cd "$(dirname "$0")/.."
 work="$PWD/target/coverage"
 # The critical path, as docs/coverage.md names it.
 critical=(
-    crates/engine/src/{run,merge,clear,plan,select,limit}.rs
+    crates/engine/src/{registry,run,merge,clear,plan,select,limit}.rs
+    crates/engine/src/action/{program,shell,verdict}.rs
     crates/trust/src/{trust,proposal,approvals,identity}.rs
-    crates/catalog/src/extension/{find,read,resolve,manifest}.rs
-    crates/mcp/src/{lifecycle,handshake,requester,connect}.rs
+    crates/catalog/src/extension/{find,read,resolve,manifest,depend}.rs
+    crates/mcp/src/{lifecycle,handshake,requester,connect,list,tool}.rs
 )
 # Examples in comments count nothing, so they are left out.
 packages=(-p ollm-engine -p ollm-trust -p ollm-catalog -p ollm-mcp --lib --tests)
@@ -71,19 +72,19 @@ printf '#!/bin/sh\nexec "$@" -C instrument-coverage\n' >"$work/rustc" && chmod +
 export RUSTC_WORKSPACE_WRAPPER="$work/rustc" PROPTEST_CASES=16 CARGO_INCREMENTAL=0
 rm -rf "$work/profiles" && mkdir -p "$work/profiles"
 # What is built counts nothing.
-LLVM_PROFILE_FILE=/dev/null cargo test "${packages[@]}" --no-run
-failed=0
-LLVM_PROFILE_FILE="$work/profiles/%p-%m.profraw" cargo test "${packages[@]}" --no-fail-fast --quiet >"$work/tests.log" 2>&1 || failed=1
-"$tools/llvm-profdata" merge -sparse "$work"/profiles/*.profraw -o "$work/all.profdata"
-
 objects=()
 while read -r program; do objects+=(-object "$program"); done < <(
-    LLVM_PROFILE_FILE=/dev/null cargo test "${packages[@]}" --no-run --message-format=json 2>/dev/null |
+    LLVM_PROFILE_FILE=/dev/null cargo test "${packages[@]}" --no-run --message-format=json-render-diagnostics |
         python3 -c 'import json, sys
 for line in sys.stdin:
     built = json.loads(line)
     if built.get("executable"): print(built["executable"])'
 )
+[ "${#objects[@]}" -gt 0 ] || exit 1
+failed=0
+LLVM_PROFILE_FILE="$work/profiles/%p-%m.profraw" cargo test "${packages[@]}" --no-fail-fast --quiet >"$work/tests.log" 2>&1 || failed=1
+"$tools/llvm-profdata" merge -sparse "$work"/profiles/*.profraw -o "$work/all.profdata"
+
 "$tools/llvm-cov" export "${objects[@]}" -instr-profile="$work/all.profdata" -format=lcov -sources "${critical[@]}" >"$work/critical.lcov"
 # Programs that tests start without our variables count into the folder they run in.
 find crates -name 'default_*.profraw' -delete

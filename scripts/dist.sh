@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds release archives: one static program for each target, with its manual, completions and checksums, in target/dist.
+# Builds release archives: one static program for each target, with its manual, completions and checksums, in target/archives.
 #
 #   scripts/dist.sh                          # every Linux target that this toolchain can build
 #   scripts/dist.sh TARGET…                  # these
@@ -10,8 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out="$PWD/${CARGO_TARGET_DIR:-target}/dist"
-case "${CARGO_TARGET_DIR:-}" in /*) out="$CARGO_TARGET_DIR/dist" ;; esac
+# Not target/dist: there Cargo keeps what it builds for the profile of that name.
+out="$PWD/${CARGO_TARGET_DIR:-target}/archives"
+case "${CARGO_TARGET_DIR:-}" in /*) out="$CARGO_TARGET_DIR/archives" ;; esac
 profile="${OLLM_DIST_PROFILE:-dist}"
 known=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
 
@@ -26,18 +27,22 @@ compiler() {
     esac
 }
 
-# Builds a target; says why not.
-build() {
-    local target="$1" cc name
-    cc="$(compiler "$target")"
+# Whether this machine can build a target; says why not.
+is_possible() {
+    local target="$1"
     if ! [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
         echo "$target is left out: \`rustup target add $target\` brings it" >&2
         return 1
     fi
-    if [ -z "$cc" ]; then
+    if [ -z "$(compiler "$target")" ]; then
         echo "$target is left out: there is no C compiler for it (musl-tools has one for this machine)" >&2
         return 1
     fi
+}
+
+build() {
+    local target="$1" cc name
+    cc="$(compiler "$target")"
     name="${target//-/_}"
     local linking=()
     case "$target" in "$(uname -m)"-*) ;; *) linking=("CARGO_TARGET_${name^^}_LINKER=rust-lld") ;; esac
@@ -55,8 +60,9 @@ pack() {
     install -m 755 "$program" "$stage/$name/ollm"
     cp README.md LICENSE* CHANGELOG.md install.sh "$stage/$name/"
     for shell in bash elvish fish powershell zsh; do "$runs" completions "$shell" > "$stage/$name/completions/ollm.$shell"; done
-    "$runs" man --out "$stage/$name/man" 2> /dev/null
-    # The same program makes the same archive, whoever packs it and when.
+    # The builder's own log gets no entry of it.
+    OLLM_LOG_LEVEL=off "$runs" man --out "$stage/$name/man" 2> /dev/null
+    # The same program makes the same archive, on every machine and at any time.
     tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='2020-01-01 00:00Z' -C "$stage" -cf - "$name" | gzip -n9 > "$out/$name.tar.gz"
     rm -rf "$stage"
     (cd "$out" && sha256sum -- *.tar.gz > SHA256SUMS)
@@ -73,7 +79,8 @@ targets=("$@")
 [ "${#targets[@]}" -gt 0 ] || targets=("${known[@]}")
 runs=""
 for target in "${targets[@]}"; do
-    build "$target" || continue
+    is_possible "$target" || continue
+    build "$target"
     program="${CARGO_TARGET_DIR:-target}/$target/$folder/ollm"
     case "$target" in "$(uname -m)"-*) runs="$program" ;; esac
     [ -n "$runs" ] || { echo "$target is left out: build one that runs here before it" >&2; continue; }

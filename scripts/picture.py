@@ -164,7 +164,7 @@ def draw_row(index, row):
     column, baseline = 0, MARGIN + index * CELL_HEIGHT + 14
     for text, classes in row:
         if text.strip():
-            # Whatever font is there, each part begins and ends at its column.
+            # With every font, each part begins and ends at its column.
             left, length = MARGIN + column * CELL_WIDTH, len(text) * CELL_WIDTH
             names = f' class="{" ".join(sorted(classes))}"' if classes else ""
             place = f'x="{left:.1f}" y="{baseline}" textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"'

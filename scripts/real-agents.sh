@@ -18,8 +18,8 @@ run_deadline=$((60 + 60 * $#))
 packages() {
     case "$1" in
         gemini) echo @google/gemini-cli@0.61.0 ;;
-        codex) echo @openai/codex@0.166.0 ;;
-        claude) echo @anthropic-ai/claude-code@2.1.325 ;;
+        codex) echo @openai/codex@0.169.0 ;;
+        claude) echo @anthropic-ai/claude-code@2.1.328 ;;
         # It needs a newer Node than others.
         qwen) echo @qwen-code/qwen-code@0.24.4 node@22 ;;
         # It loads plugins only beside this package.
@@ -69,7 +69,7 @@ clean() {
 trap clean EXIT
 
 fence=(env)
-# In a user namespace nobody may connect agents, so without root there is no fence.
+# In a user namespace no command may connect agents, so without root there is no fence.
 if [ "$(id -u)" = 0 ] && unshare --net ip link set lo up 2>/dev/null; then
     fence=(unshare --net sh -c 'ip link set lo up && exec "$@"' sh)
 else

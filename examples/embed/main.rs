@@ -9,11 +9,11 @@ use std::io::{IsTerminal, Write, stdin, stdout};
 
 use ollm_agent::{Approve, Consent, News, Request, Show};
 use ollm_app::session::{PromptPorts, SessionOptions, run_prompt};
-use ollm_app::{App, Shared};
+use ollm_app::{App, SharedPort};
 use ollm_store::escape_for_people;
 use ollm_trust::{Approver, Choice, Question};
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 #[derive(Debug)]
 struct Terminal;
 
@@ -38,7 +38,7 @@ impl Approver for Terminal {
         let review = question.review;
         println!("{}", escape_for_people(&review.to_string()));
         let asked = format!("hook {} is not approved: may it run this time?", question.id);
-        // A yes is none to what could not be shown.
+        // A yes does not count for content that could not be shown.
         if review.unshown.is_empty() && yes(&asked) { Choice::Once } else { Choice::No }
     }
 }
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.model = Some(model);
     let mut ports = PromptPorts::default();
     (ports.approve, ports.show) = (Box::new(Terminal), Box::new(Terminal));
-    let notices = Shared::new(Vec::<String>::new());
+    let notices = SharedPort::new(Vec::<String>::new());
     let ran = run_prompt(app, &options, (&prompt, None), ports, &notices)?;
     notices.into_inner().iter().for_each(|notice| eprintln!("{notice}"));
     println!("ended: {:?}", ran.turns?.first().map(|turn| &turn.end));

@@ -1,11 +1,11 @@
-//! The wish to stop, shared between whoever has it and whatever is under way.
+//! A request to stop, shared between the party that makes it and the running work.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_process::after;
 
-/// A token that ends what is under way. The first interruption ends the turn, a second one the session.
+/// A token that ends running work. The first interruption ends the turn, a second one the session.
 ///
 /// ```
 /// let cancel = ollm_agent::Cancel::default();
@@ -13,23 +13,23 @@ use ollm_process::after;
 /// assert!(cancel.is_set() && !cancel.is_final());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<State>);
+pub struct Cancel(Arc<CancelState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct CancelState {
     times: Mutex<u32>,
     changed: Condvar,
 }
 
 impl Cancel {
-    /// Interrupts what is under way; a second time, everything.
+    /// Interrupts the turn; a second call interrupts the session.
     pub fn interrupt(&self) {
         let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);
         *times = times.saturating_add(1);
         self.0.changed.notify_all();
     }
 
-    /// Interrupts everything at once.
+    /// Interrupts the session at once.
     pub fn end(&self) {
         let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);
         *times = times.saturating_add(2);
@@ -46,7 +46,7 @@ impl Cancel {
         self.times() > 1
     }
 
-    /// Forgets an interruption, for the next turn; one that ends the session stays.
+    /// Forgets an interruption, for the next turn; an interruption of the session stays.
     pub fn rearm(&self) {
         let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);
         if *times == 1 {
@@ -54,7 +54,7 @@ impl Cancel {
         }
     }
 
-    /// Waits, but not longer than until the interruption; says whether it came.
+    /// Waits, but at most until an interruption; returns whether one came.
     pub fn wait(&self, pause: Duration) -> bool {
         let end = after(Instant::now(), pause);
         let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);

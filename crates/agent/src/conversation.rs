@@ -1,35 +1,40 @@
-//! The conversation: what was said, what waits to be said, and how it is made shorter when it grows too long.
+//! The conversation: its messages, its waiting messages, and how it is shortened when it grows too long.
+
+use std::ops::Range;
 
 use serde_json::{Value, json};
 
 use crate::message::Message;
 
-/// What the model reads.
+/// The messages that the model reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversation {
     pub(crate) messages: Vec<Message>,
-    /// What hooks added since the last call of the model. A call's result must follow the call, so it has to wait.
+    /// Messages that hooks added since the last call of the model. They wait, because a call's result must directly
+    /// follow the call.
     pending: Vec<Message>,
-    /// Bytes of all of them, counted as they come: every event tells of it.
+    /// Bytes of all messages, updated with each one, because every event reports them.
     size: usize,
-    /// The first messages as JSON, as far as events have told of them: each is written down once, not at every turn.
+    /// The first messages as JSON, cached because many events contain them: each is converted once, not at every turn.
     told: Vec<Value>,
 }
 
-/// How a conversation was made shorter.
+/// How to shorten a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Squeeze {
     /// How many messages at the beginning stay.
     pub(crate) head: usize,
     /// How many messages at the end stay.
     pub(crate) tail: usize,
-    /// What stands for those between.
+    /// How many bytes of the hooks' messages between them stay.
+    pub(crate) notes: usize,
+    /// The summary that replaces the rest.
     pub(crate) summary: String,
 }
 
 impl Squeeze {
     pub(crate) fn to_json(&self) -> Value {
-        json!({"head": self.head, "tail": self.tail, "summary": self.summary})
+        json!({"head": self.head, "tail": self.tail, "notes": self.notes, "summary": self.summary})
     }
 
     pub(crate) fn from_json(value: &Value) -> Option<Squeeze> {
@@ -37,6 +42,7 @@ impl Squeeze {
         Some(Squeeze {
             head: count("head")?,
             tail: count("tail")?,
+            notes: count("notes").unwrap_or(usize::MAX),
             summary: value.get("summary")?.as_str()?.to_owned(),
         })
     }
@@ -44,12 +50,21 @@ impl Squeeze {
 
 /// How a summary of earlier messages begins.
 pub(crate) const SUMMARY: &str = "[Summary of earlier messages]";
-/// The longest list of what the person had asked.
+/// The beginning of a project's own instructions.
+pub(crate) const INSTRUCTIONS: &str = "Instructions of the project, from ";
+/// Marks a text that was cut.
+pub(crate) const CUT: &str = "\n[cut here]";
+/// A squeeze must free at least this many bytes.
+const LEAST_ROOM: usize = 128;
+/// The longest list of the person's earlier prompts.
 const LONGEST_LIST: usize = 4 << 10;
 
-/// What happens to results that the model has not read yet.
+/// The messages of hooks for the present prompt may take this many times the room of earlier ones.
+const PRESENT: usize = 2;
+
+/// How to treat results that the model has not read yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum UnreadResults {
     Spared,
     Cut,
 }
@@ -72,15 +87,22 @@ impl Conversation {
         self.pending.push(message);
     }
 
-    /// Takes what waited.
+    /// Removes waiting messages that are already in the conversation, for a resumed session.
+    pub(crate) fn forget_repeated(&mut self) {
+        let messages = &self.messages;
+        self.pending.retain(|message| !messages.contains(message));
+        self.count();
+    }
+
+    /// Takes the waiting messages.
     pub(crate) fn take_pending(&mut self) -> Vec<Message> {
         let pending = std::mem::take(&mut self.pending);
         self.size -= pending.iter().map(Message::size).sum::<usize>();
         pending
     }
 
-    /// The messages, with those that wait, as JSON. To be given [back](Self::give_back), so that the next time only what
-    /// is new has to be written.
+    /// All messages as JSON, including waiting ones. The caller returns the list by [`Self::give_back`], so that next
+    /// time only new messages are converted.
     pub(crate) fn lend(&mut self) -> Vec<Value> {
         let mut told = std::mem::take(&mut self.told);
         let new = self.messages.iter().skip(told.len());
@@ -88,18 +110,18 @@ impl Conversation {
         told
     }
 
-    /// Takes back what was lent; the conversation is the same as then.
+    /// Takes the list of [`Self::lend`] back; the conversation must be unchanged since.
     pub(crate) fn give_back(&mut self, mut told: Vec<Value>) {
         told.truncate(self.messages.len());
         self.told = told;
     }
 
-    /// The guidance that the conversation begins with.
+    /// The guidance at the beginning of the conversation.
     pub(crate) fn guidance(&self) -> Vec<Message> {
         self.messages.iter().take_while(|message| is_guidance(message)).cloned().collect()
     }
 
-    /// The last few messages, none of them long.
+    /// The last few messages, each shortened.
     pub(crate) fn recent(&self, count: usize, longest: usize) -> Value {
         let from = self.messages.len().saturating_sub(count);
         let recent = self.messages.iter().skip(from);
@@ -112,15 +134,15 @@ impl Conversation {
         self.size
     }
 
-    /// Starts anew where messages have changed that were there before.
+    /// Recomputes cache and size after earlier messages have changed.
     fn count(&mut self) {
         self.told = Vec::new();
         self.size = self.messages.iter().chain(&self.pending).map(Message::size).sum();
     }
 
-    /// How the conversation can be made shorter so that about `most` bytes of it stay as they are; nothing if no message
-    /// can go. The summary is still to be written.
-    pub(crate) fn squeeze(&self, most: usize) -> Option<Squeeze> {
+    /// A way to shorten the conversation; `None` if it would free too little. About `most` bytes stay unchanged, and at
+    /// most `notes` bytes of the hooks' earlier messages. The summary is still empty.
+    pub(crate) fn squeeze(&self, most: usize, notes: usize) -> Option<Squeeze> {
         let head = self.messages.iter().take_while(|message| is_guidance(message)).count();
         let rest = self.messages.get(head..).unwrap_or_default();
         let mut size = 0;
@@ -130,18 +152,32 @@ impl Conversation {
             if size > most && tail > 0 {
                 break;
             }
-            // A result without its call is no conversation.
+            // A result must not be kept without its call.
             if !matches!(message, Message::Tool { .. }) {
                 tail = at + 1;
             }
         }
-        let squeeze = Squeeze { head, tail, summary: String::new() };
-        let dropped = self.dropped(&squeeze);
-        // Only what does not survive makes room.
-        (dropped.len() > survivors(dropped, self.kept(&squeeze)).len()).then_some(squeeze)
+        let squeeze = Squeeze { head, tail, notes, summary: String::new() };
+        (self.room(&squeeze) >= LEAST_ROOM).then_some(squeeze)
     }
 
-    /// The messages that a squeeze takes out.
+    /// The bytes that a squeeze frees, without its summary.
+    fn room(&self, squeeze: &Squeeze) -> usize {
+        let size = |messages: &[Message]| messages.iter().map(Message::size).sum::<usize>();
+        let dropped = self.dropped(squeeze);
+        size(dropped).saturating_sub(size(&survivors(dropped, self.kept(squeeze), squeeze.notes)))
+    }
+
+    /// The squeeze with its summary, cut to `most` bytes and to half of the freed space. So the summary is shorter than
+    /// the messages it replaces. Also returns whether it was cut.
+    pub(crate) fn summed_up(&self, mut squeeze: Squeeze, summary: &str, most: usize) -> (Squeeze, bool) {
+        let most = most.min(self.room(&squeeze) / 2).saturating_sub(SUMMARY.len() + 1);
+        squeeze.summary = start_of(summary, most);
+        let cut = squeeze.summary.len() < summary.len();
+        (squeeze, cut)
+    }
+
+    /// The messages that a squeeze removes.
     pub(crate) fn dropped(&self, squeeze: &Squeeze) -> &[Message] {
         let from = self.messages.len().saturating_sub(squeeze.tail).max(squeeze.head);
         self.messages.get(squeeze.head..from).unwrap_or_default()
@@ -151,11 +187,13 @@ impl Conversation {
         self.messages.get(self.messages.len().saturating_sub(squeeze.tail)..).unwrap_or_default()
     }
 
-    /// Puts the summary in the place of what a squeeze takes out. Guidance, what hooks said, and the present prompt stay.
+    /// Replaces the messages of a squeeze by its summary. Guidance, the hooks' latest messages, and the present prompt
+    /// stay.
     pub(crate) fn apply(&mut self, squeeze: &Squeeze) {
-        let mut put = survivors(self.dropped(squeeze), self.kept(squeeze));
-        let at = put.iter().take_while(|message| is_guidance(message)).count();
-        put.insert(at, Message::System(format!("{SUMMARY} {}", squeeze.summary)));
+        let mut put = survivors(self.dropped(squeeze), self.kept(squeeze), squeeze.notes);
+        // The summary comes first: so the hooks' messages after it are not part of the head, and can be removed another
+        // time.
+        put.insert(0, Message::System(format!("{SUMMARY} {}", squeeze.summary)));
         let from = self.messages.len().saturating_sub(squeeze.tail).max(squeeze.head);
         if squeeze.head <= from && from <= self.messages.len() {
             self.messages.splice(squeeze.head..from, put);
@@ -163,21 +201,46 @@ impl Conversation {
         self.count();
     }
 
-    /// Cuts results that are longer than `most` bytes. Those that the model has not read yet are spared where `unread` says so.
-    pub(crate) fn shorten(&mut self, most: usize, unread: Unread) {
+    /// Cuts results that are longer than `most` bytes: `cut` gets the tool's name and the text. `unread` says whether
+    /// results that the model has not read yet are spared.
+    pub(crate) fn shorten(&mut self, most: usize, unread: UnreadResults, cut: &dyn Fn(&str, &str) -> String) {
         let pending = self.messages.iter().rev().take_while(|message| matches!(message, Message::Tool { .. })).count();
-        let read = self.messages.len() - if unread == Unread::Spared { pending } else { 0 };
+        let read = self.messages.len() - if unread == UnreadResults::Spared { pending } else { 0 };
         for message in self.messages.iter_mut().take(read) {
-            if let Message::Tool { content, .. } = message
+            if let Message::Tool { name, content, .. } = message
                 && content.len() > most
             {
-                *content = ollm_store::cut(content, most).into_owned();
+                let shorter = cut(name, content);
+                if shorter.len() < content.len() {
+                    *content = shorter;
+                }
             }
         }
         self.count();
     }
 
-    /// Gives every call a result: a session can end between the two.
+    /// Cuts the project's instructions to about `most` bytes in all.
+    pub(crate) fn shorten_instructions(&mut self, most: usize) {
+        let mut left = most;
+        for message in &mut self.messages {
+            if let Message::System(text) = message
+                && text.starts_with(INSTRUCTIONS)
+            {
+                if text.len() > left {
+                    *text = format!("{}{CUT}", start_of(text, left.max(INSTRUCTIONS.len())));
+                }
+                left = left.saturating_sub(text.len());
+            }
+        }
+        self.count();
+    }
+
+    /// Whether a result is longer than `most` bytes.
+    pub(crate) fn has_result_beyond(&self, most: usize) -> bool {
+        self.messages.iter().any(|message| matches!(message, Message::Tool { content, .. } if content.len() > most))
+    }
+
+    /// Makes sure that every call has a result, because a session can end between the two.
     pub(crate) fn mend(&mut self) {
         let mut mended = Vec::with_capacity(self.messages.len());
         let mut open: Vec<(String, String)> = Vec::new();
@@ -185,7 +248,7 @@ impl Conversation {
             match &message {
                 Message::Tool { call_id, .. } => match open.iter().position(|(id, _)| id == call_id) {
                     Some(at) => drop(open.remove(at)),
-                    // A result without a call would make servers refuse the whole conversation.
+                    // Because of a result without a call, servers would refuse the whole conversation.
                     None => continue,
                 },
                 Message::Assistant { calls, .. } => {
@@ -206,19 +269,35 @@ fn lost((call_id, name): (String, String)) -> Message {
     Message::Tool { call_id, name, content: "[no result: the session ended before the call did]".to_owned() }
 }
 
-/// Whether a message guides the model: the system prompt, and what hooks said. A summary is none.
+/// Whether a message guides the model: the system prompt, and the hooks' messages. A summary does not count.
 fn is_guidance(message: &Message) -> bool {
     matches!(message, Message::System(text) if !text.starts_with(SUMMARY))
 }
 
-/// What stays of the messages that go: guidance, each text once, and the present prompt where `kept` has none.
-fn survivors(dropped: &[Message], kept: &[Message]) -> Vec<Message> {
+/// Whether a message holds instructions of the project. Their size is limited when they are read.
+fn is_instruction(message: &Message) -> bool {
+    matches!(message, Message::System(text) if text.starts_with(INSTRUCTIONS))
+}
+
+/// The removed messages that stay nevertheless: guidance, each text once and the latest up to `notes` bytes. If `kept`
+/// has no prompt, the present prompt stays too. Messages of hooks right before that prompt may take twice as much.
+fn survivors(dropped: &[Message], kept: &[Message], notes: usize) -> Vec<Message> {
     let mut staying: Vec<Message> = Vec::new();
-    for message in dropped.iter().filter(|message| is_guidance(message)) {
-        if !staying.contains(message) && !kept.contains(message) {
-            staying.push(message.clone());
+    let (present, mut left) = (present(dropped, kept), notes);
+    let size = dropped.get(present.clone()).unwrap_or_default().iter().map(Message::size).sum::<usize>();
+    let is_held = size <= notes.saturating_mul(PRESENT);
+    for (at, message) in dropped.iter().enumerate().rev().filter(|(_, message)| is_guidance(message)) {
+        if staying.contains(message) || kept.contains(message) {
+            continue;
         }
+        let stays = is_instruction(message) || (is_held && present.contains(&at));
+        if !stays {
+            let Some(rest) = left.checked_sub(message.size()) else { continue };
+            left = rest;
+        }
+        staying.push(message.clone());
     }
+    staying.reverse();
     let is_prompt = |message: &&Message| matches!(message, Message::User(_));
     if !kept.iter().any(|message| is_prompt(&message)) {
         staying.extend(dropped.iter().rev().find(is_prompt).cloned());
@@ -226,14 +305,28 @@ fn survivors(dropped: &[Message], kept: &[Message]) -> Vec<Message> {
     staying
 }
 
-/// What the person asked for in the messages that go, for when no model can sum them up.
+/// The range of the removed messages in which hooks spoke right before the present prompt.
+fn present(dropped: &[Message], kept: &[Message]) -> Range<usize> {
+    let whole: Vec<&Message> = dropped.iter().chain(kept).collect();
+    let end = whole.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+    let before = whole.get(..end).unwrap_or_default();
+    let count = before.iter().rev().take_while(|message| is_guidance(message)).count();
+    (end - count).min(dropped.len())..end.min(dropped.len())
+}
+
+/// The start of a text, of at most `most` bytes.
+fn start_of(text: &str, most: usize) -> String {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default().to_owned()
+}
+
+/// The person's prompts in the removed messages, as a summary if no model can write one.
 pub(crate) fn wishes(dropped: &[Message]) -> String {
     let prompts: Vec<String> = dropped
         .iter()
         .filter(|message| matches!(message, Message::User(_)))
         .map(|message| format!("- {}", ollm_store::cut(message.content(), 500)))
         .collect();
-    // The latest wishes matter most.
+    // The latest prompts matter most.
     let mut kept: Vec<&str> = Vec::new();
     let mut size = 0;
     for prompt in prompts.iter().rev() {
@@ -277,9 +370,9 @@ mod tests {
 
     /// A squeeze with its summary.
     fn summed_up(talk: &Conversation, most: usize) -> Option<Squeeze> {
-        let squeeze = talk.squeeze(most)?;
+        let squeeze = talk.squeeze(most, usize::MAX)?;
         let summary = wishes(talk.dropped(&squeeze));
-        Some(Squeeze { summary, ..squeeze })
+        Some(talk.summed_up(squeeze, &summary, 4096).0)
     }
 
     #[test]
@@ -299,7 +392,7 @@ mod tests {
         }
     }
 
-    /// One exchange: a prompt, what hooks said around it, calls with their results, and perhaps an answer.
+    /// One exchange: a prompt, hooks' messages around it, calls with their results, and perhaps an answer.
     fn exchange() -> impl Strategy<Value = Vec<Message>> {
         let note = || prop::option::of("[a-c]{1,40}");
         (note(), "[a-z ]{1,200}", note(), prop::collection::vec("[a-z]{0,300}", 0..4), note(), any::<bool>()).prop_map(
@@ -329,32 +422,79 @@ mod tests {
             exchanges in prop::collection::vec(exchange(), 1..12),
             most in 0usize..3000,
             again in 0usize..3000,
+            summary in 0usize..20_000,
+            longest in 0usize..20_000,
+            room_for_notes in prop_oneof![Just(usize::MAX), 0usize..200],
         ) {
             let system = Message::System("be good".into());
             let messages: Vec<Message> = std::iter::once(system.clone()).chain(exchanges.concat()).collect();
-            let notes: Vec<Message> = messages.iter().filter(|message| is_guidance(message)).cloned().collect();
+            let mut notes: Vec<Message> = messages.iter().filter(|message| is_guidance(message)).cloned().collect();
             let prompt = messages.iter().rev().find(|message| matches!(message, Message::User(_))).cloned().unwrap();
             let unread: Vec<Message> =
                 messages.iter().rev().take_while(|message| matches!(message, Message::Tool { .. })).cloned().collect();
             let mut talk = Conversation::new(messages);
+            let meter = crate::context::Meter::default();
             for most in [most, again] {
                 let before = (talk.size(), talk.messages.len());
-                let Some(squeeze) = talk.squeeze(most) else { continue };
-                let squeeze = Squeeze { summary: "in short".into(), ..squeeze };
+                let Some(squeeze) = talk.squeeze(most, room_for_notes) else { continue };
+                let dropped = talk.dropped(&squeeze).to_vec();
+                let (squeeze, _) = talk.summed_up(squeeze, &"é".repeat(summary), longest);
                 talk.apply(&squeeze);
                 prop_assert_eq!(talk.messages.first(), Some(&system));
-                prop_assert!(notes.iter().all(|note| talk.messages.contains(note)), "what hooks said stays");
+                let gone: Vec<Message> =
+                    notes.iter().filter(|note| !talk.messages.contains(note)).cloned().collect();
+                prop_assert!(gone.iter().all(|note| dropped.contains(note)), "what goes was to be summed up");
+                prop_assert!(gone.is_empty() || room_for_notes < usize::MAX, "what hooks said stays where it has room");
+                notes.retain(|note| !gone.contains(note));
                 prop_assert!(talk.messages.contains(&prompt), "the present prompt stays");
                 let end: Vec<Message> = talk.messages.iter().rev().take(unread.len()).cloned().collect();
                 prop_assert_eq!(&end, &unread, "results that nobody has read stay");
                 let summaries = talk.messages.iter().filter(|message| message.content().starts_with(SUMMARY)).count();
                 prop_assert_eq!(summaries, 1);
                 prop_assert!(talk.messages.len() <= before.1);
-                prop_assert!(talk.size() <= before.0 + SUMMARY.len() + " in short".len());
+                prop_assert!(meter.size(talk.size()).tokens < meter.size(before.0).tokens, "the conversation is shorter");
                 let whole = talk.messages.clone();
                 talk.mend();
                 prop_assert_eq!(&talk.messages, &whole, "no call without result, no result without call");
             }
+        }
+    }
+
+    #[test]
+    fn what_hooks_said_goes_with_what_it_stands_beside_once_it_has_no_room_and_the_latest_goes_last() {
+        let mut talk = Conversation::new(vec![Message::System("be good".into())]);
+        for turn in 0..40 {
+            talk.push(Message::System(format!("note {turn} {}", "n".repeat(40))));
+            talk.push(Message::User(format!("wish {turn}")));
+            talk.push(assistant(&[]));
+        }
+        for _ in 0..2 {
+            let squeeze = talk.squeeze(300, 120).unwrap();
+            let (squeeze, _) = talk.summed_up(squeeze, "in short", 99);
+            talk.apply(&squeeze);
+            let notes = talk.messages.iter().filter(|message| message.content().contains("note ")).count();
+            assert!(talk.messages.iter().any(|message| message.content().starts_with("note 39")), "the latest");
+            assert!((3..8).contains(&notes), "{notes}");
+            for turn in 40..60 {
+                talk.push(Message::System(format!("note 39 {turn} {}", "n".repeat(40))));
+                talk.push(assistant(&[]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_hooks_said_of_the_present_prompt_stays_longer_than_the_rest() {
+        for most in [0, 100, 400] {
+            let mut talk = Conversation::new(vec![Message::System("be good".into())]);
+            for prompt in ["earlier", "present"] {
+                talk.push(Message::System(format!("of the {prompt} {}", "n".repeat(150))));
+                talk.push(Message::User(prompt.into()));
+                (0..5).for_each(|_| talk.push(assistant(&[])));
+            }
+            let squeeze = talk.squeeze(most, 100).unwrap();
+            talk.apply(&squeeze);
+            let said = |prompt: &str| talk.messages.iter().any(|message| message.content().starts_with(prompt));
+            assert_eq!((said("of the earlier"), said("of the present"), said("present")), (true, true, true), "{most}");
         }
     }
 
@@ -369,8 +509,8 @@ mod tests {
             |talk| talk.push(Message::User("more".into())),
             |talk| talk.wait(Message::System("a hook's word".into())),
             |talk| talk.take_pending().into_iter().for_each(|message| talk.push(message)),
-            |talk| talk.shorten(10, Unread::Spared),
-            |talk| talk.apply(&talk.squeeze(500).unwrap()),
+            |talk| talk.shorten(10, UnreadResults::Spared, &|_, text| ollm_store::cut(text, 10).into_owned()),
+            |talk| talk.apply(&talk.squeeze(500, 0).unwrap()),
             Conversation::mend,
         ];
         for (at, change) in changes.into_iter().enumerate() {
@@ -386,7 +526,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shorter_stays() {
         let talk = Conversation::new(vec![Message::System("s".into()), Message::User("u".repeat(99))]);
-        assert_eq!(talk.squeeze(10), None);
+        assert_eq!(talk.squeeze(10, 0), None);
     }
 
     #[test]

@@ -1,15 +1,14 @@
-//! Model providers, tools, the agent loop and sessions; every step is an event.
+//! Model providers, tools, the agent loop and sessions; each step is an event.
 //!
 //! # Theory of operation
 //!
-//! A [`Session`] is a conversation with one [`Model`]. Everything that happens in it is an event, and everything that
-//! happens waits for what came of the event. The crate knows nothing of how hooks run: it hands each event to its
-//! [`Events`] port and gets a [`Decision`] back. It never prints and reads neither environment nor home nor clock:
-//! what the person sees goes to [`Show`], questions go to [`Approve`], more tools come from [`ToolSource`]s, the time
-//! from a [`Clock`].
+//! A [`Session`] is a conversation with one [`Model`]. Each step in it is an event, and the session waits for the
+//! hooks' decision on it. The crate does not know how hooks run: it passes each event to its [`Events`] port, which
+//! returns a [`Decision`]. It never prints and reads neither environment nor home nor clock. Output for the person goes
+//! to [`Show`], questions go to [`Approve`], more tools come from [`ToolSource`]s, the time from a [`Clock`].
 //!
-//! The loop is ordinary blocking code on the thread of its caller; there is no runtime. Only two things have threads of
-//! their own, because they may have to be given up: the HTTP client, and calls of a source's tools. A [`Cancel`] token
+//! The loop is ordinary blocking code on the thread of its caller; there is no runtime. Only two things have their own
+//! threads, because we may have to abandon them: the HTTP client, and calls of a source's tools. A [`Cancel`] token
 //! reaches all of them within milliseconds.
 //!
 //! # The order of events
@@ -24,21 +23,21 @@
 //! subagent     = subagent_start, work, subagent_stop, { work, subagent_stop }
 //! ```
 //!
-//! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
-//! after_agent, a refused question no after_model, a refused call no after_tool. Everything else that begins ends, also
-//! when it fails or is interrupted. `notification` and `error` come in between, wherever something is shown or goes
-//! wrong: a tool, a hook or a server that failed is one error each. What the hooks of a notification say never causes another
-//! one, and a failed hook of `error` or `notification` is only shown. Where hooks leave a decision to a person,
+//! A refused step does not happen and has no end: a refused session has no session_end, a refused prompt no
+//! after_agent, a refused question no after_model, a refused call no after_tool. Everything else that begins also ends,
+//! even if it fails or is interrupted. `notification` and `error` come in between, wherever something is shown or
+//! fails: each failure of a tool, a hook or a server is one error. Hooks' messages about a notification never cause
+//! another one, and a failed hook of `error` or `notification` is only shown. If hooks leave a decision to a person,
 //! approval_request comes before the question.
 //!
 //! # What decisions do
 //!
-//! A refused session, prompt, tool selection, question or answer ends what it refuses, with the reason. A refused call
-//! is told to the model. A refused after_agent sends its reason to the model, within bounds. Halt ends the turn,
-//! whoever says it. Patched arguments are what the tool gets; a filtered list is what the model is offered; system
-//! messages and context enter the conversation in plan order, before the model is asked next; a replaced result is what
-//! the model reads; prompts of hooks become turns of their own, within bounds. Allow skips the question of an approval
-//! mode, nothing more.
+//! A refused session, prompt, tool selection, question or answer ends with the reason of the refusal. The model is told
+//! about a refused call. A refused after_agent sends its reason to the model, within limits. A halt of any hook ends
+//! the turn. The tool gets the patched arguments, and the model is offered the filtered list. System messages and
+//! context enter the conversation in plan order, before the next question to the model. The model reads a replaced
+//! result. Prompts of hooks become separate turns, within limits. Allow skips the question of an approval mode, and
+//! nothing else.
 //!
 //! # Example
 //!
@@ -91,7 +90,7 @@ pub use cancel::Cancel;
 pub use message::{Arguments, Call, Message};
 pub use port::{
     Approve, Clock, Consent, Decision, Events, Failure, HookNote, LateFailure, News, NobodyAsked, Order, Request,
-    ShellBox, Show, ToolSource, Unseen,
+    ShellBox, Show, SilentShow, ToolSource,
 };
 pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
@@ -101,10 +100,12 @@ pub use provider::protocol::Connection;
 pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::responses::Responses;
-pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
+pub use provider::{
+    CutReason, Model, ModelAnswer, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question,
+};
 pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings, UserData};
 pub use time::session_id;
 pub use tool::{ShellSettings, unified_diff};
-pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
+pub use transcript::{Header, SavedSession, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

@@ -1,22 +1,22 @@
-//! What is said in a conversation, and its one JSON form: for events, transcripts and replay files alike.
+//! The messages of a conversation, and their JSON form, which events, transcripts and replay files share.
 
 use serde_json::{Map, Value, json};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Guidance that nobody said aloud: the system prompt, and what hooks add.
+    /// Guidance outside of the dialogue: the system prompt, and what hooks add.
     System(String),
-    /// What the person, or a hook in their name, said.
+    /// A prompt of the person, or of a hook in their name.
     User(String),
-    /// What the model answered.
+    /// An answer of the model.
     Assistant {
-        /// Its words.
+        /// Its text.
         content: String,
-        /// The tools it wants called.
+        /// The tool calls that it requests.
         calls: Vec<Call>,
     },
-    /// What came of a call.
+    /// The result of a call.
     Tool {
         /// The call it answers.
         call_id: String,
@@ -34,21 +34,21 @@ pub struct Call {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What the tool is to be given.
+    /// The arguments for the tool.
     pub arguments: Arguments,
 }
 
 /// A call's arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// As they should be.
+    /// A JSON object, as required.
     Object(Map<String, Value>),
     /// Text that is no JSON object.
     Broken(String),
 }
 
 impl Arguments {
-    /// Reads the text a model wrote; nothing at all means no arguments.
+    /// Parses the text that a model wrote; an empty text means no arguments.
     pub fn parse(text: &str) -> Arguments {
         if text.trim().is_empty() {
             return Arguments::Object(Map::new());
@@ -90,7 +90,7 @@ impl Call {
         json!({"id": self.id, "name": self.name, "arguments": self.arguments.to_json()})
     }
 
-    /// The call that was written as JSON; `fallback` is its id if it has none.
+    /// Reads a call from JSON; `fallback` is its id if it has none.
     pub fn from_json(value: &Value, fallback: &str) -> Option<Call> {
         let name = value.get("name")?.as_str()?.to_owned();
         let id = value.get("id").and_then(Value::as_str).unwrap_or(fallback).to_owned();
@@ -99,7 +99,7 @@ impl Call {
 }
 
 impl Message {
-    /// Who speaks.
+    /// The role of the speaker.
     pub fn role(&self) -> &'static str {
         match self {
             Message::System(_) => "system",
@@ -109,7 +109,7 @@ impl Message {
         }
     }
 
-    /// What is said.
+    /// The text of the message.
     pub fn content(&self) -> &str {
         match self {
             Message::System(content)
@@ -119,7 +119,7 @@ impl Message {
         }
     }
 
-    /// Bytes that the model has to read, about.
+    /// About how many bytes the model reads.
     pub fn size(&self) -> usize {
         let calls = match self {
             Message::Assistant { calls, .. } => calls.as_slice(),
@@ -145,7 +145,7 @@ impl Message {
         Value::Object(map)
     }
 
-    /// The message that was written as JSON.
+    /// Reads a message from JSON.
     pub fn from_json(value: &Value) -> Option<Message> {
         let text = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
         let content = text("content").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the host needs of the world: hooks, a person, a display, more tools, a clock. Whoever embeds it plugs them in.
+//! The ports of the host: hooks, a person, a display, more tools, a clock. The embedding program implements them.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -13,30 +13,30 @@ use crate::cancel::Cancel;
 /// Tells the time.
 pub type Clock = fn() -> SystemTime;
 
-/// Where events go. It blocks until everybody concerned has had a say.
+/// The port for events. It blocks until all hooks of the event have decided.
 pub trait Events: Send {
-    /// Passes one event on and brings back what was decided.
+    /// Passes an event on and returns the decision.
     fn dispatch(&mut self, event: &Event) -> Decision;
 
-    /// What others did to a file that a tool is about to change, if hooks have not heard of it.
+    /// How others changed a file that a tool is about to change, if hooks do not know it yet.
     fn changed_before(&mut self, _path: &Path) -> Option<FileChange> {
         None
     }
 
-    /// What failed since this was last asked among hooks that nobody waited for, each once.
+    /// The failures of background hooks since the last call, each once.
     fn late_failures(&mut self) -> Vec<LateFailure> {
         Vec::new()
     }
 }
 
-/// What came of one event, as far as it concerns the host. The default changes nothing.
+/// The decision about one event, for the host. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// Where the operation goes.
+    /// Whether and how the operation continues.
     pub flow: Flow,
     /// Why it does not simply continue.
     pub reason: Option<String>,
-    /// The name of the hook that stands in the way.
+    /// The name of the hook that refuses.
     pub refused_by: Option<String>,
     /// Messages for the conversation, in plan order.
     pub system_messages: Vec<String>,
@@ -44,44 +44,46 @@ pub struct Decision {
     pub messages: Vec<HookNote>,
     /// Context for the model, in plan order.
     pub context: Vec<String>,
-    /// The complete arguments, when they were changed.
+    /// The complete arguments, if a hook changed them.
     pub args: Option<Map<String, Value>>,
-    /// A result in place of the tool's.
+    /// A result that replaces the tool's.
     pub result: Option<Value>,
-    /// The tools that stay on offer.
+    /// The tools that are still offered.
     pub tools: Option<Vec<String>>,
     /// Prompts for the agent.
     pub prompts: Vec<HookNote>,
-    /// What the hooks passed on among themselves.
+    /// Data that the hooks passed to each other.
     pub data: Map<String, Value>,
     /// The hooks that failed.
     pub failures: Vec<Failure>,
 }
 
-/// A hook, a server or something else that failed by itself.
+/// A failure of a hook, a server or another program, independent of the operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What failed and why, for people; it names the hook or server and the extension it belongs to.
+    /// What failed and why, for people; names the hook or server and its extension.
     pub message: String,
-    /// What the failed program wrote before its end, where that is more than the message says.
+    /// The last output of the failed program, if it says more than the message.
     pub stack: Option<String>,
 }
 
-/// A hook that nobody waited for, and that failed.
+/// A background hook that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateFailure {
-    /// The event at which it ran.
+    /// The event for which it ran.
     pub at: EventKind,
     /// Its failure.
     pub failure: Failure,
+    /// Whether the process that ran the hook reports the failure to the hooks for errors itself.
+    pub is_told: bool,
 }
 
-/// Something a hook said.
+/// A message from a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookNote {
     /// The hook's name.
     pub hook: String,
-    /// Its words.
+    /// Its text.
     pub text: String,
 }
 
@@ -105,22 +107,23 @@ impl Decision {
     }
 }
 
-/// More tools than the built-in ones, for instance those of MCP servers.
+/// More tools than the built-in ones, for example those of MCP servers.
 pub trait ToolSource: Send + Sync {
-    /// The tools there are now.
+    /// The tools that are available now.
     fn tools(&self) -> Vec<Tool>;
 
-    /// Whether a tool is missing among them only because whoever does its work ended unasked: a call brings it back.
+    /// Whether a tool is missing only because its server crashed: a call restarts the server.
     fn recalls(&self, _name: &str) -> bool {
         false
     }
 
-    /// What failed among those who do the work since this was last asked, each once.
+    /// The failures of its servers since the last call, each once.
     fn failures(&self) -> Vec<Failure> {
         Vec::new()
     }
 
-    /// Calls one of them, or one that is recalled. A failure is a result; the call should end soon after its token is set.
+    /// Calls one of its tools, or one that it recalls. A failure is a result. The call should end soon after its token
+    /// is set.
     fn call(&self, order: &Order) -> ToolResult;
 }
 
@@ -130,54 +133,55 @@ pub struct Order {
     pub name: String,
     /// Its arguments.
     pub args: Map<String, Value>,
-    /// Set when nobody waits for the result any more.
+    /// Set when the caller no longer waits for the result.
     pub cancel: Cancel,
-    /// Takes news about how far the call is.
+    /// Receives progress messages of the call.
     pub progress: Box<dyn Fn(&str) + Send>,
 }
 
-/// Runs shell commands where they cannot change what must not change. Without one they run as any other program.
+/// Runs shell commands in a box that protects files. Without one they run like any other program.
 pub trait ShellBox: Debug + Send + Sync {
-    /// Runs a job to its end, or until `stop` says so; with the outcome comes what the model and the person should know.
+    /// Runs a job to its end, or until `stop` returns true. Returns the outcome, and notes for the model and the
+    /// person.
     fn run(&self, children: &Children, job: Job, stop: &dyn Fn() -> bool) -> (Outcome, Vec<String>);
 }
 
-/// Somebody who can be asked whether something may happen.
+/// Asks the person for approval.
 pub trait Approve: Send {
     /// Asks, and waits for the answer.
     fn ask(&mut self, request: &Request) -> Consent;
 }
 
-/// What a person is asked about.
+/// A question about an operation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The tool to be called, or the event that is to go on.
+    /// The tool to call, or the event that waits for the answer.
     pub operation: String,
-    /// The particulars, for instance the tool's arguments.
+    /// Details, for example the tool's arguments.
     pub details: Map<String, Value>,
-    /// What would change in a file, as a unified diff; nothing where the tool changes none, or would fail.
+    /// The change of a file as a unified diff; `None` if the tool changes no file, or would fail.
     pub diff: Option<String>,
-    /// Why the person is asked: the hook's words, if a hook wants it.
+    /// Why the person is asked: the hook's text, if a hook wants it.
     pub reason: Option<String>,
-    /// What [`Consent::Always`] would cover, for people; nothing where it would mean no more than yes.
+    /// The operations that [`Consent::Always`] would cover, for people; `None` if it would mean no more than yes.
     pub standing: Option<String>,
 }
 
 /// A person's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// This time.
+    /// Yes, for this operation.
     Yes,
-    /// For all that the request's `standing` covers, until the session ends.
+    /// Yes, until the session ends, for everything that the request's `standing` covers.
     Always,
     /// No.
     No,
-    /// There is nobody to ask.
+    /// There is no person to ask.
     Nobody,
 }
 
-/// Nobody: every question stays unanswered.
+/// Stands for a missing person: every question stays unanswered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NobodyAsked;
 
@@ -187,19 +191,19 @@ impl Approve for NobodyAsked {
     }
 }
 
-/// Where the person sees what happens.
+/// Shows the person what happens.
 pub trait Show: Send {
     /// Shows one piece of news.
     fn show(&mut self, news: &News<'_>);
 }
 
-/// What there is to see. All text may come from a model or a program: escape it before a terminal sees it.
+/// Something to show. All text may come from a model or a program: escape it before printing it to a terminal.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum News<'a> {
-    /// The next words of the model.
+    /// The next part of the model's answer.
     Text(&'a str),
-    /// The next thoughts of the model, which are no part of its answer.
+    /// The next part of the model's reasoning, which is not part of its answer.
     Thought(&'a str),
     /// The model has been silent for this long.
     Waiting {
@@ -217,54 +221,65 @@ pub enum News<'a> {
         id: &'a str,
         /// The tool.
         name: &'a str,
-        /// What it is given, after the hooks had their say.
+        /// The arguments, after the hooks have changed them.
         args: &'a Map<String, Value>,
     },
-    /// A running tool says how far it is.
+    /// Progress of a running tool.
     Progress {
         /// The tool.
         name: &'a str,
-        /// Its words.
+        /// Its message.
         text: &'a str,
     },
-    /// A call is over.
+    /// A call has ended.
     Called {
         /// The call.
         id: &'a str,
         /// The tool.
         name: &'a str,
-        /// What the model reads.
+        /// The result that the model reads.
         result: &'a str,
         /// Whether it failed.
         failed: bool,
         /// What changed in a file.
         diff: Option<&'a str>,
     },
-    /// A hook stood in the way.
+    /// A call was not made: it was not approved, or it is impossible.
+    Rejected {
+        /// The call.
+        id: &'a str,
+        /// The tool.
+        name: &'a str,
+        /// The arguments; `None` if they cannot be read.
+        args: Option<&'a Map<String, Value>>,
+        /// The result that the model reads.
+        result: &'a str,
+    },
+    /// A hook refused an event.
     Refused {
-        /// Of which event.
+        /// The event.
         event: EventKind,
         /// The tool, for a tool call.
         tool: Option<&'a str>,
-        /// What the tool was to be given.
+        /// The arguments for the tool.
         args: Option<&'a Map<String, Value>>,
         /// The hook.
         hook: &'a str,
         /// Its reason.
         reason: &'a str,
     },
-    /// A hook has something to say to the person.
+    /// A hook's message to the person.
     Note(&'a HookNote),
     /// A message that entered the conversation.
     System(&'a str),
     /// What the host is doing.
     Status(&'a str),
-    /// What went wrong, and the way out.
+    /// What failed, and what to do.
     Error(&'a str),
 }
 
 impl News<'_> {
-    /// The same for programs: an object with its `type`.
+    /// The news as JSON for programs: an object with its `type`.
     pub fn to_json(&self) -> Value {
         match self {
             News::Text(text) => json!({"type": "text", "text": text}),
@@ -275,6 +290,9 @@ impl News<'_> {
             News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
             News::Called { id, name, result, failed, diff } => {
                 json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
+            }
+            News::Rejected { id, name, args, result } => {
+                json!({"type": "result", "id": id, "name": name, "result": result, "failed": true, "diff": null, "args": args})
             }
             News::Refused { event, tool, args, hook, reason } => {
                 json!({"type": "refused", "event": event.name(), "tool": tool, "args": args, "hook": hook, "reason": reason})
@@ -287,10 +305,10 @@ impl News<'_> {
     }
 }
 
-/// Nothing is shown.
+/// Shows nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unseen;
+pub struct SilentShow;
 
-impl Show for Unseen {
+impl Show for SilentShow {
     fn show(&mut self, _: &News<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! Who answers: the port to a model, and how one is named on the command line.
+//! The port to a model, and the command-line form of model names.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::message::{Call, Message};
 pub(crate) mod anthropic;
 mod client;
 mod draft;
+mod endpoint;
 pub(crate) mod http;
 mod lines;
 pub(crate) mod ollama;
@@ -29,19 +30,19 @@ pub(crate) mod written_call;
 
 /// A model that answers a conversation.
 pub trait Model: Send {
-    /// The model's name, as events tell it.
+    /// The model's name in events.
     fn name(&self) -> &str;
 
-    /// Answers; `hear` gets the words as they come. Ends soon after the question's token is set.
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError>;
+    /// Answers a question; `hear` receives the pieces as they come. Ends soon after the question's token is set.
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError>;
 
-    /// How many tokens it can look at, as far as its server tells. May ask the server; ends soon after the token is set.
+    /// The model's window in tokens, if its server reports it. May ask the server; ends soon after the token is set.
     fn window(&mut self, _cancel: &Cancel) -> Option<u64> {
         None
     }
 }
 
-/// What a model is asked.
+/// A question to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The conversation so far.
@@ -50,51 +51,51 @@ pub struct Question<'a> {
     pub tools: &'a [Tool],
     /// The most bytes of an answer that are kept.
     pub most: usize,
-    /// Set when nobody waits for the answer any more.
+    /// Set when the caller no longer waits.
     pub cancel: &'a Cancel,
 }
 
-/// Something that comes before the whole answer.
+/// A piece that comes before the whole answer.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Piece<'a> {
-    /// The next words.
+    /// The next part of the answer.
     Text(&'a str),
-    /// The next thoughts, which are no part of the answer.
+    /// The next part of the reasoning, which is not part of the answer.
     Thought(&'a str),
-    /// What the person should know about the delay.
+    /// A message for the person about a delay.
     Status(&'a str),
-    /// Nothing has come for this long.
+    /// No data has come for this long.
     Waiting(Duration),
 }
 
 /// A whole answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// The words.
+pub struct ModelAnswer {
+    /// The text.
     pub content: String,
-    /// What the model thought before it spoke; no part of the conversation.
+    /// The model's reasoning; not part of the conversation.
     pub reasoning: String,
     /// The calls.
     pub calls: Vec<Call>,
     /// Tokens in and out together, if the provider counts them.
     pub tokens: Option<u64>,
-    /// The provider's own account of what was used.
+    /// The provider's own report of the tokens used.
     pub usage: Option<Value>,
-    /// Why the answer is not whole, if it is not.
-    pub cut: Option<Cut>,
+    /// Why the answer is incomplete, if it is.
+    pub cut: Option<CutReason>,
 }
 
-/// Why an answer is not whole.
+/// Why an answer is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// It went on past the most bytes that are kept.
+pub enum CutReason {
+    /// It exceeded the most bytes that are kept.
     Bytes,
-    /// The model reached its limit of tokens.
+    /// The model reached its token limit.
     Length,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// The answer as one line of a replay file.
     pub fn to_json(&self) -> Value {
         let mut line = json!({"content": self.content});
@@ -105,7 +106,7 @@ impl Answer {
             if !self.calls.is_empty() {
                 map.insert("tool_calls".to_owned(), self.calls.iter().map(Call::to_json).collect());
             }
-            if self.cut == Some(Cut::Length) {
+            if self.cut == Some(CutReason::Length) {
                 map.insert("finish".to_owned(), "length".into());
             }
             if let Some(usage) = &self.usage {
@@ -126,7 +127,7 @@ impl Answer {
     }
 }
 
-/// Tokens in and out together, from a provider's account.
+/// Tokens in and out together, from a provider's report.
 pub(crate) fn tokens(usage: &Value) -> Option<u64> {
     let read = count(usage, &["prompt_tokens", "input_tokens"]);
     let written = count(usage, &["completion_tokens", "output_tokens"]);
@@ -144,41 +145,41 @@ fn count(usage: &Value, names: &[&str]) -> Option<u64> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody listens there.
+    /// The server cannot be reached.
     #[error("no model can be reached at {url}: {why}{hint}")]
     Unreachable {
         /// The address.
         url: String,
-        /// What the network says.
+        /// The network error.
         why: String,
-        /// What helps, after a semicolon; empty where `why` says it.
+        /// What to do, after a semicolon; empty if `why` says it.
         hint: String,
     },
-    /// The server refuses.
+    /// The server refused.
     #[error("{url} answered {status}: {text}{hint}")]
     Refused {
         /// The address.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// The server's message.
         text: String,
         /// What to do about it.
         hint: String,
     },
-    /// The conversation is longer than the model can look at.
+    /// The conversation exceeds the model's window.
     #[error("the conversation is too long for the model at {url}: {text}")]
     TooLong {
         /// The address.
         url: String,
-        /// How many tokens the model can look at, if the server says so.
+        /// The window in tokens, if the server reports it.
         window: Option<u64>,
-        /// How many the conversation has, if it says so.
+        /// The tokens of the conversation, if the server reports them.
         sent: Option<u64>,
-        /// What it says.
+        /// The server's message.
         text: String,
     },
-    /// The answer ended before its end.
+    /// The answer ended early.
     #[error("the answer of {url} broke off: {why}; ask again")]
     Dropped {
         /// The address.
@@ -186,7 +187,7 @@ pub enum ModelError {
         /// What happened.
         why: String,
     },
-    /// The answer makes no sense.
+    /// The answer cannot be read.
     #[error("the answer of {url} cannot be read: {why}")]
     Malformed {
         /// The address.
@@ -194,21 +195,21 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
-    /// Nothing came for too long.
+    /// No data came for too long.
     #[error("{url} sent nothing for {seconds} seconds; ask again, or take a smaller model")]
     Silent {
         /// The address.
         url: String,
-        /// For how long.
+        /// For how many seconds.
         seconds: u64,
     },
-    /// The answer took too long as a whole.
+    /// The whole answer took too long.
     #[error("the answer of {url} did not end in time; ask for less, or take a faster model")]
     Endless {
         /// The address.
         url: String,
     },
-    /// Somebody interrupted.
+    /// The person interrupted.
     #[error("interrupted")]
     Cancelled,
     /// The replay file cannot be used.
@@ -244,7 +245,7 @@ impl ModelError {
     }
 }
 
-/// A model as it is named on the command line: `PROVIDER:NAME[@BASE_URL]`.
+/// A model's name in its command-line form: `PROVIDER:NAME[@BASE_URL]`.
 ///
 /// ```
 /// use ollm_agent::ModelName;
@@ -253,30 +254,30 @@ impl ModelError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelName {
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: Provider,
-    /// Its name there; the file, for a replay.
+    /// Its name there, or the file of a replay.
     pub name: String,
-    /// Where it is served, if not at the usual place.
+    /// The address of its server, if it is not the default one.
     pub base_url: Option<String>,
 }
 
-/// The kinds of servers.
+/// The kinds of providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
     /// A local Ollama.
     Ollama,
-    /// Anything that speaks OpenAI's chat completions.
+    /// Any server with OpenAI's chat completions.
     OpenAi,
-    /// Anything that speaks OpenAI's Responses.
+    /// Any server with OpenAI's Responses.
     Responses,
-    /// Anything that speaks Anthropic's Messages.
+    /// Any server with Anthropic's Messages.
     Anthropic,
-    /// A written conversation.
+    /// A recorded conversation.
     Replay,
 }
 
-/// Every provider by the name people use.
+/// Every provider with its name on the command line.
 pub const PROVIDERS: &[(&str, Provider)] = &[
     ("ollama", Provider::Ollama),
     ("openai", Provider::OpenAi),
@@ -285,7 +286,7 @@ pub const PROVIDERS: &[(&str, Provider)] = &[
     ("replay", Provider::Replay),
 ];
 
-/// A model's name that cannot be understood.
+/// Why a model's name cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelNameError {
@@ -294,18 +295,18 @@ pub enum ModelNameError {
         "model `{text}`: there is no provider `{provider}`; write ollama:NAME, openai:NAME@URL, responses:NAME, anthropic:NAME or replay:FILE"
     )]
     Provider {
-        /// What was written.
+        /// The given text.
         text: String,
         /// Its provider.
         provider: String,
     },
-    /// Nothing is named.
+    /// The name is empty.
     #[error("model `{0}` names no model; write for instance ollama:llama3.2")]
     Empty(String),
-    /// The address is none.
+    /// The address is invalid.
     #[error("model `{text}`: `{url}` is no address; it begins with http:// or https://")]
     Address {
-        /// What was written.
+        /// The given text.
         text: String,
         /// Its address.
         url: String,
@@ -313,7 +314,7 @@ pub enum ModelNameError {
 }
 
 impl ModelName {
-    /// Reads what was typed. A name without a provider is Ollama's.
+    /// Reads a name from the command line. Without a provider it means Ollama.
     pub fn parse(text: &str) -> Result<ModelName, ModelNameError> {
         let (provider, rest) = provider_of(text)?;
         if provider == Provider::Replay {
@@ -336,7 +337,7 @@ fn provider_of(text: &str) -> Result<(Provider, &str), ModelNameError> {
     if let Some((_, provider)) = PROVIDERS.iter().find(|(name, _)| *name == word) {
         return Ok((*provider, rest));
     }
-    // `mistral:7b` is a model with a tag. Only what names an address must name its provider.
+    // `mistral:7b` is a model with a tag, so only a name with an address must name a provider.
     if rest.contains("@http://") || rest.contains("@https://") {
         return Err(ModelNameError::Provider { text: text.to_owned(), provider: word.to_owned() });
     }

@@ -1,21 +1,21 @@
-//! One registry for all tools: the model sees no difference between built-in ones and those of a source.
+//! One registry for all tools: the model sees no difference between built-in tools and those of a source.
 
 use std::sync::Arc;
 
-use ollm_protocol::schema::{Unfit, check};
+use ollm_protocol::schema::{SchemaMismatch, check};
 use ollm_protocol::{Content, Tool, ToolResult};
 use serde_json::{Map, Value};
 
 use crate::port::ToolSource;
 use crate::tool::{self, BuiltIn, Description, Reach, TOOLS, task};
 
-/// All tools there are.
+/// All available tools.
 #[derive(Default)]
 pub(crate) struct Registry {
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
 }
 
-/// Who does the work of a tool.
+/// The implementation of a tool.
 #[derive(Clone)]
 pub(crate) enum Worker {
     BuiltIn(&'static dyn BuiltIn),
@@ -28,14 +28,14 @@ impl Worker {
     pub(crate) fn reach(&self) -> Reach {
         match self {
             Worker::BuiltIn(tool) => Reach::of(tool.describe().declaration),
-            // What a sub-agent does is asked about call by call.
+            // The person is asked about each call of the sub-agent instead.
             Worker::Task => Reach::of(task::DESCRIPTION.declaration),
-            // It declares nothing to us. That it only looks is a server's word for it, and loosens nothing.
+            // It declares no effects to us. A server's claim that it only reads is not trusted.
             Worker::Source(_) => Reach::Acts,
         }
     }
 
-    /// Whether a tool can be called with these arguments at all. What it offers is its schema.
+    /// Checks the arguments of a call. `offer` is the offered tool with its schema.
     pub(crate) fn fits(&self, args: &Map<String, Value>, offer: Option<&Tool>) -> Result<(), String> {
         match self {
             Worker::BuiltIn(tool) => tool.describe().fits(args),
@@ -43,7 +43,7 @@ impl Worker {
             Worker::Source(_) => {
                 let Some(offer) = offer else { return Ok(()) };
                 match check(&args.clone().into(), &offer.input.0) {
-                    Err(Unfit::Broken { at, why }) => {
+                    Err(SchemaMismatch::Broken { at, why }) => {
                         let place = if at.is_empty() {
                             "the arguments".to_owned()
                         } else {
@@ -51,21 +51,21 @@ impl Worker {
                         };
                         Err(format!("{place} do not fit: {why}"))
                     }
-                    // What cannot be checked is for the tool to say.
-                    Ok(_) | Err(Unfit::Endless) => Ok(()),
+                    // If the check has no end, the tool itself judges its arguments.
+                    Ok(_) | Err(SchemaMismatch::Endless) => Ok(()),
                 }
             }
         }
     }
 
-    /// Whether hooks find its file under `file_path` as well.
+    /// Whether hooks also get its file as `file_path`.
     pub(crate) fn has_path(&self) -> bool {
         matches!(self, Worker::BuiltIn(tool) if tool.describe().has_path())
     }
 }
 
 impl Registry {
-    /// Every tool once; a name that is taken stays with who had it first, built-in tools before all.
+    /// Every tool once. If a name occurs twice, the first tool keeps it; built-in tools come first.
     pub(crate) fn tools(&self) -> Vec<Tool> {
         let built_in = TOOLS.iter().map(|tool| tool.describe()).chain([task::DESCRIPTION]);
         let mut tools: Vec<Tool> = built_in.map(|description: Description| description.tool()).collect();
@@ -88,7 +88,7 @@ impl Registry {
         self.sources.iter().find(offers).map(|source| Worker::Source(Arc::clone(source)))
     }
 
-    /// Who does the work of a tool that is not offered any more, if a call can bring it back.
+    /// The implementation of a tool that is no longer offered, if a call can bring the tool back.
     pub(crate) fn recalled(&self, name: &str) -> Option<Worker> {
         self.sources.iter().find(|source| source.recalls(name)).map(|source| Worker::Source(Arc::clone(source)))
     }
@@ -104,7 +104,7 @@ pub(crate) fn text_of(result: &ToolResult) -> String {
     }
 }
 
-/// A result as hooks see it: its structure where it has one.
+/// A result as hooks see it: the structured result if there is one.
 pub(crate) fn value_of(result: &ToolResult) -> Value {
     result.structured.clone().unwrap_or_else(|| text_of(result).into())
 }

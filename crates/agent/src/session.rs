@@ -1,6 +1,6 @@
-//! A session: the conversation with one model, every moment of which is an event.
+//! A session: the conversation with one model, with an event at every step.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::context::Meter;
 use crate::conversation::Conversation;
 use crate::instructions::Instructions;
 use crate::message::Message;
-use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
+use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, SilentShow, ToolSource};
 use crate::provider::Model;
 use crate::registry::Registry;
 use crate::settings::{Approval, Settings};
@@ -34,29 +34,30 @@ mod model;
 mod subagent;
 mod turn;
 
-/// What the world plugs in.
+/// The parts that the embedding program provides.
 pub struct Ports<'a> {
     /// The hooks.
     pub events: Box<dyn Events + 'a>,
-    /// The person, when asked.
+    /// Asks the person.
     pub approve: Box<dyn Approve + 'a>,
-    /// The person, as a spectator.
+    /// Shows the person what happens.
     pub show: Box<dyn Show + 'a>,
     /// More tools.
     pub sources: Vec<Arc<dyn ToolSource>>,
-    /// The time.
+    /// Tells the time.
     pub clock: Clock,
 }
 
 impl<'a> Ports<'a> {
-    /// Hooks alone: nobody is asked, nothing is shown, and the only tools are the built-in ones.
+    /// Only the given hooks: every question stays unanswered, nothing is shown, and the only tools are the built-in
+    /// ones.
     pub fn new(events: impl Events + 'a, clock: Clock) -> Ports<'a> {
-        let (approve, show) = (Box::new(NobodyAsked), Box::new(Unseen));
+        let (approve, show) = (Box::new(NobodyAsked), Box::new(SilentShow));
         Ports { events: Box::new(events), approve, show, sources: Vec::new(), clock }
     }
 }
 
-/// A running session. Dropped, it ends in order.
+/// A running session. Dropping it ends it properly.
 pub struct Session<'a> {
     settings: Settings,
     ports: Ports<'a>,
@@ -66,7 +67,7 @@ pub struct Session<'a> {
     registry: Registry,
     talk: Conversation,
     meter: Meter,
-    /// The bytes of the tools on offer.
+    /// The bytes of the offered tools.
     overhead: usize,
     transcript: Option<Transcript>,
     cancel: Cancel,
@@ -75,27 +76,29 @@ pub struct Session<'a> {
     queue: VecDeque<Prompt>,
     /// How many more prompts hooks may add.
     asked_left: usize,
-    /// How far the present turn is from a prompt of the person.
+    /// Prompts that were dropped since the person was told, each with its count.
+    left_out: BTreeMap<String, usize>,
+    /// The length of the chain of hook prompts that led from a prompt of the person to the present turn.
     chain: u32,
-    /// How far the latest turn was.
+    /// The same number for the latest turn.
     last_chain: u32,
-    /// What the person said last.
+    /// The latest prompt of the person.
     user_input: Option<String>,
-    /// Who ended the present turn, and why.
+    /// The hook that ended the present turn, and why.
     halted: Option<(String, String)>,
-    /// Tools that the person allowed for good.
+    /// Operations that the person has allowed until the session ends.
     allowed: BTreeSet<String>,
     todos: Vec<todo::Item>,
-    /// The sub-agents at work, each started by the one before.
+    /// The running sub-agents, each started by the one before.
     agents: Vec<String>,
     /// How many sub-agents have begun.
     agents_begun: usize,
-    /// The project's own instructions that were read.
+    /// The project's own instructions read so far.
     instructions: Instructions,
     stage: Stage,
 }
 
-/// How far a session is.
+/// The stage of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Refused,
@@ -106,9 +109,9 @@ enum Stage {
 /// Who changed a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangedBy {
-    /// The agent, in a turn, by other means than its file tools.
+    /// The agent, during a turn, but not with its file tools.
     Agent,
-    /// Anybody else.
+    /// Another program or a person.
     Others,
 }
 
@@ -119,17 +122,17 @@ struct Prompt {
     chain: u32,
 }
 
-/// How one turn went.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// What was asked.
+    /// The prompt.
     pub prompt: String,
     /// How it ended.
     pub end: TurnEnd,
-    /// The model's last words.
+    /// The model's last answer.
     pub response: String,
-    /// Whether they went on past the most that is kept.
+    /// Whether that answer was cut at the most bytes that are kept.
     pub truncated: bool,
     /// The tool calls that were made, with their arguments.
     pub calls: Vec<Value>,
@@ -154,23 +157,23 @@ pub enum TurnEnd {
         /// Its reason.
         reason: String,
     },
-    /// A hook ended the turn.
+    /// A hook halted the turn.
     Halted {
         /// The hook.
         hook: String,
         /// Its reason.
         reason: String,
     },
-    /// The model could not be asked, or said nothing of use.
+    /// The model could not be asked, or its answer was unusable.
     Failed {
         /// A short name of the failure.
         code: &'static str,
-        /// What happened, and the way out.
+        /// What happened, and what to do.
         message: String,
     },
-    /// A bound was reached.
+    /// A limit was reached.
     Bounded(String),
-    /// Somebody interrupted.
+    /// The person interrupted.
     Interrupted,
 }
 
@@ -187,17 +190,17 @@ pub struct SessionRefused {
 
 /// Everything a session begins with.
 pub struct Opening<'a> {
-    /// How it is to be run.
+    /// Its settings.
     pub settings: Settings,
-    /// What is plugged in.
+    /// Its ports.
     pub ports: Ports<'a>,
-    /// Who answers.
+    /// The model that answers.
     pub model: Box<dyn Model + 'a>,
-    /// Where it is saved.
+    /// The file that it is saved in.
     pub transcript: Option<Transcript>,
-    /// What was said before, when a session goes on.
+    /// The earlier messages, when a session is resumed.
     pub messages: Vec<Message>,
-    /// The wish to stop.
+    /// The request to stop.
     pub cancel: Cancel,
 }
 
@@ -216,7 +219,7 @@ pub enum StartError {
     /// A hook refused.
     #[error(transparent)]
     Refused(#[from] SessionRefused),
-    /// Somebody interrupted before a hook had decided.
+    /// The person interrupted before the hooks had decided.
     #[error("interrupted before the session began")]
     Interrupted,
     /// The folder to work in cannot be used.
@@ -233,6 +236,7 @@ impl<'a> Session<'a> {
         let mut session = Session {
             started: (ports.clock)(),
             asked_left: settings.limits.asked,
+            left_out: BTreeMap::new(),
             settings,
             ports,
             model,
@@ -271,6 +275,7 @@ impl<'a> Session<'a> {
         self.stage = Stage::Running;
         self.halted = None;
         let is_new = self.talk.messages.is_empty();
+        self.talk.forget_repeated();
         if is_new && !self.settings.system_prompt.is_empty() {
             let prompt = self.settings.system_prompt.clone();
             self.push(Message::System(prompt));
@@ -279,7 +284,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Says something to the model, with context if there is any, and then what hooks want said.
+    /// Gives the model a prompt, with context if there is any, and then the prompts of hooks.
     ///
     /// The first turn is the person's; the others are those of hooks.
     pub fn say(&mut self, prompt: &str, context: Option<&str>) -> Vec<Turn> {
@@ -290,7 +295,7 @@ impl<'a> Session<'a> {
         turns
     }
 
-    /// Tells hooks that the person triggered something, and says what they want said.
+    /// Emits an event that the person triggered; then runs the prompts of hooks.
     pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
         let decision = self
@@ -300,7 +305,7 @@ impl<'a> Session<'a> {
         (decision, turns)
     }
 
-    /// Tells hooks of an event of somebody's own making.
+    /// Emits a custom event; then runs the prompts of hooks.
     pub fn custom(&mut self, name: &str, data: Value, source: Option<&str>) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
         let mut fields = vec![("eventName", name.into()), ("data", data)];
@@ -311,10 +316,10 @@ impl<'a> Session<'a> {
         (decision, turns)
     }
 
-    /// Tells hooks what became of a file. What they want said waits for [`Session::answer_hooks`].
+    /// Tells hooks about a change of a file. Their prompts wait for [`Session::answer_hooks`].
     pub fn file_changed(&mut self, change: FileChange, by: ChangedBy) -> Decision {
         match by {
-            // A prompt about what the agent did continues the chain of prompts that led to it.
+            // A prompt about the agent's change continues the chain of prompts that led to the change.
             ChangedBy::Agent => self.chain = self.last_chain,
             ChangedBy::Others if self.queue.is_empty() => self.asked_left = self.settings.limits.asked,
             ChangedBy::Others => {}
@@ -325,7 +330,7 @@ impl<'a> Session<'a> {
         decision
     }
 
-    /// Says what hooks want said since the last turn.
+    /// Runs the prompts of hooks that have come since the last turn.
     pub fn answer_hooks(&mut self) -> Vec<Turn> {
         let mut turns = Vec::new();
         self.drain(&mut turns);
@@ -337,7 +342,7 @@ impl<'a> Session<'a> {
         &self.talk.messages
     }
 
-    /// All tools there are now.
+    /// The tools that are available now.
     pub fn tools(&self) -> Vec<Tool> {
         self.registry.tools()
     }
@@ -352,12 +357,12 @@ impl<'a> Session<'a> {
         self.settings.approval
     }
 
-    /// Asks the person by another rule from now on. Whatever was allowed for the session stays so.
+    /// Changes the approval mode. Earlier permissions for the session stay.
     pub fn set_approval(&mut self, approval: Approval) {
         self.settings.approval = approval;
     }
 
-    /// Goes on with another model.
+    /// Continues with another model.
     pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
         self.meter.reset();
@@ -369,6 +374,7 @@ impl<'a> Session<'a> {
     }
 
     fn drain(&mut self, turns: &mut Vec<Turn>) {
+        self.count_left_out();
         while let Some(prompt) = self.queue.pop_front() {
             if self.cancel.is_set() {
                 self.queue.clear();
@@ -377,6 +383,7 @@ impl<'a> Session<'a> {
             let turn = self.turn(&prompt.text, None, prompt.chain);
             turns.push(turn);
         }
+        self.count_left_out();
         self.chain = 0;
     }
 
@@ -385,18 +392,20 @@ impl<'a> Session<'a> {
             return;
         }
         self.tell_late_failures();
+        // Hooks' messages since the last answer belong to the next question, whenever it comes.
+        self.flush();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();
         session.insert("endTime".to_owned(), iso(now).into());
         session.insert("duration".to_owned(), seconds(self.started, now).into());
         session.insert("messageCount".to_owned(), self.talk.messages.len().into());
-        // Before the event: should it fail, the hooks hear of that within the session.
+        // This comes before the event: if it fails, the hooks learn of that within the session.
         self.note(json!({"end": iso(now)}));
         self.emit_talk(EventKind::SessionEnd, [("session", session.into())]);
     }
 
-    /// What every event tells of the session.
+    /// The session's data in every event.
     fn session_data(&self) -> Map<String, Value> {
         let mut session = Map::new();
         session.insert("id".to_owned(), self.settings.session_id.clone().into());

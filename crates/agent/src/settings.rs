@@ -1,4 +1,4 @@
-//! What a session is given to know, and how far it may go.
+//! The settings and limits of a session.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use serde_json::{Map, Value, json};
 
 use crate::tool::{Reach, ShellSettings};
 
-/// How a session is to be run. Everything comes in as a value.
+/// The settings of a session. Nothing is read from elsewhere.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The session's id.
     pub session_id: String,
-    /// Who the person is, if that is known.
+    /// The name of the person, if known.
     pub user: Option<String>,
-    /// What the person configured for hooks to know.
+    /// Data about the person that hooks may use.
     pub user_data: UserData,
-    /// How the agent is used, as hooks are told: `run` or `chat`, or a word of the embedding program.
+    /// How the agent is used, for hooks: `run` or `chat`, or a word of the embedding program.
     pub mode: String,
     /// The folder the session works in.
     pub cwd: PathBuf,
-    /// Other folders that tools may touch.
+    /// Other folders that tools may access.
     pub allowed: Vec<PathBuf>,
-    /// What the model is told before everything else.
+    /// The first message to the model.
     pub system_prompt: String,
     /// The folders whose instructions for agents are read, outermost first; those below `cwd` are read when a tool goes
     /// there.
     pub instructions: Vec<PathBuf>,
-    /// The temperature the model works at, if one was chosen.
+    /// The model's temperature, if one is set.
     pub temperature: Option<f64>,
-    /// When the person is asked.
+    /// When the person is asked for approval.
     pub approval: Approval,
     /// How shell commands are run.
     pub shell: ShellSettings,
-    /// How far everything may go.
+    /// The limits of the session.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// A session in this folder that asks before it changes something, within the usual bounds.
+    /// A session in this folder that asks before changes, with the default limits.
     pub fn new(session_id: impl Into<String>, cwd: impl Into<PathBuf>, shell: ShellSettings) -> Settings {
         Settings {
             session_id: session_id.into(),
@@ -57,7 +57,7 @@ impl Settings {
     }
 }
 
-/// What the person configured for hooks to know, as every event tells it.
+/// Data about the person that hooks may use, part of every event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserData {
     /// Preferences.
@@ -67,7 +67,7 @@ pub struct UserData {
 }
 
 impl UserData {
-    /// As it stands in an event.
+    /// The data as JSON for events.
     pub fn to_json(&self) -> Value {
         json!({"preferences": self.preferences, "settings": self.settings})
     }
@@ -76,10 +76,10 @@ impl UserData {
 /// When the person is asked before a tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// Before everything that changes something.
+    /// Before every change.
     #[default]
     Ask,
-    /// Before everything but edits in the workspace.
+    /// Before every change, except edits in the workspace.
     Auto,
     /// Never.
     Yolo,
@@ -99,7 +99,7 @@ impl Approval {
         }
     }
 
-    /// Whether a tool of this reach waits for the person.
+    /// Whether a tool with this reach needs the person's approval.
     pub(crate) fn asks(self, reach: Reach) -> bool {
         match (self, reach) {
             (Approval::Yolo, _) | (_, Reach::Looks) | (Approval::Auto, Reach::Edits) => false,
@@ -108,30 +108,30 @@ impl Approval {
     }
 }
 
-/// The bounds of a session. Whoever reaches one is told so.
+/// The limits of a session. The agent reports when it reaches one.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Calls of the model per turn.
     pub model_calls: usize,
     /// Tool calls per answer; the rest are not run.
     pub tool_calls: usize,
-    /// How often the very same call may follow itself.
+    /// How often the same call may be repeated in a row.
     pub repeats: usize,
     /// How often hooks may keep a turn going.
     pub refusals: usize,
-    /// How often they may do so with the same words.
+    /// How often they may do so with the same reason.
     pub same_reason: usize,
     /// Prompts that hooks may add to one prompt of the person.
     pub asked: usize,
-    /// How long a chain of such prompts, each caused by the one before, may be.
+    /// The longest chain of such prompts, each caused by the one before.
     pub chain: u32,
-    /// Tokens that the model can look at, where the person says so; else its server is asked.
+    /// The model's window in tokens, if the person sets it; else the server is asked.
     pub context: Option<u64>,
-    /// Bytes of one answer that are kept.
+    /// The most bytes of one answer that are kept.
     pub answer: usize,
-    /// Bytes of one result that the model is shown.
+    /// The most bytes of one result that the model is shown.
     pub result: usize,
-    /// How deep sub-agents may start others.
+    /// How deep sub-agents may be nested.
     pub agent_depth: usize,
     /// How many sub-agents a session may have.
     pub agents: usize,

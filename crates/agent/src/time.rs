@@ -1,23 +1,23 @@
-//! How long things took, and names that nobody else has.
+//! Durations in seconds, and unique names.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
-/// How long it took, in seconds; a clock that went back says nothing.
+/// The duration in seconds; zero if the clock was set back.
 pub(crate) fn seconds(from: SystemTime, to: SystemTime) -> f64 {
     let took = to.duration_since(from).unwrap_or(Duration::ZERO);
     (took.as_secs_f64() * 1e6).round() / 1e6
 }
 
-/// An id for a session that begins now: unique, and ordered by time.
+/// A unique id for a session that begins now; ids sort by time.
 pub fn session_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let stamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
     Uuid::new_v7(stamp).to_string()
 }
 
-/// A name that nobody else has; no clock is read for it.
+/// A unique name that does not depend on a clock.
 pub(crate) fn unique() -> String {
     Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0)).simple().to_string()
 }

@@ -1,4 +1,4 @@
-//! What the model can do: the built-in tools. One file per tool, one line in [`TOOLS`].
+//! The built-in tools of the model. Each has one file, and one line in [`TOOLS`].
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use ollm_protocol::{EventKind, Tool, ToolSchema};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
-use crate::port::ShellBox;
+use crate::port::{Failure, ShellBox};
 use crate::workspace::Workspace;
 
 mod args;
@@ -44,24 +44,24 @@ pub(crate) const TOOLS: &[&dyn BuiltIn] = &[
     &todo::Todo,
 ];
 
-/// A tool of our own.
+/// A built-in tool.
 pub(crate) trait BuiltIn: Sync {
-    /// What the model is told about it.
+    /// Its description for the model.
     fn describe(&self) -> Description;
 
-    /// Does it. What went wrong is told to the model.
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String>;
+    /// Runs the tool. An error is a message for the model.
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String>;
 
-    /// What it would change in which file; nothing where it changes no file, or would fail.
+    /// The change that it would make to a file; `None` if it changes no file, or would fail.
     fn preview(&self, _args: &Map<String, Value>, _workspace: &Workspace) -> Option<Change> {
         None
     }
 }
 
-/// What is known about a built-in tool.
+/// The description of a built-in tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Description {
-    /// Its name and what it does, as the table of tools has it for guards and matchers.
+    /// Its name and effects, from the table of tools that guards and matchers use.
     pub(crate) declaration: &'static Declaration,
     pub(crate) text: &'static str,
     /// Name, JSON type and meaning of each argument.
@@ -75,7 +75,7 @@ pub(crate) struct Argument {
     pub(crate) kind: &'static str,
     pub(crate) text: &'static str,
     pub(crate) required: bool,
-    /// The fields of what a list holds.
+    /// The fields of a list's items.
     pub(crate) fields: &'static [Argument],
 }
 
@@ -100,7 +100,7 @@ fn object(fields: &[Argument]) -> Map<String, Value> {
     ])
 }
 
-/// How far a tool's effects go, by what it declares.
+/// How far a tool's effects reach, by its declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     /// It changes nothing.
@@ -133,7 +133,7 @@ impl Description {
         }
     }
 
-    /// Whether what it needs is there, and texts are texts; a path may be called `file_path`, too.
+    /// Checks that required arguments are present and texts are texts; a path may also be called `file_path`.
     pub(crate) fn fits(&self, args: &Map<String, Value>) -> Result<(), String> {
         for arg in self.args {
             let given = args.get(arg.name).or_else(|| args.get("file_path").filter(|_| arg.name == "path"));
@@ -148,7 +148,7 @@ impl Description {
         Ok(())
     }
 
-    /// Whether its file is called `path`.
+    /// Whether it has a file argument called `path`.
     pub(crate) fn has_path(&self) -> bool {
         self.args.iter().any(|arg| arg.name == "path")
     }
@@ -164,12 +164,12 @@ pub(crate) const fn lists(name: &'static str, fields: &'static [Argument], text:
     Argument { name, kind: "array", text, required: true, fields }
 }
 
-/// An argument that may be left out.
+/// An optional argument.
 pub(crate) const fn takes(name: &'static str, kind: &'static str, text: &'static str) -> Argument {
     Argument { name, kind, text, required: false, fields: &[] }
 }
 
-/// What tools work with.
+/// The tools' access to the session.
 pub(crate) struct Bench<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) children: &'a Children,
@@ -185,22 +185,22 @@ pub(crate) struct Bench<'a> {
 pub struct ShellSettings {
     /// The shell.
     pub program: PathBuf,
-    /// Its whole environment; `OLLM_AGENT` is added.
+    /// Its whole environment, to which `OLLM_AGENT` is added.
     pub env: Vec<(OsString, OsString)>,
-    /// What `OLLM_AGENT` is set to.
+    /// The value of `OLLM_AGENT`.
     pub agent: String,
     /// How long a command may run.
     pub timeout: Duration,
-    /// The most bytes of output a command may write; more ends it.
+    /// The most bytes that a command may write; more output ends it.
     pub output: usize,
-    /// Where long output is kept whole.
+    /// The folder for the whole text of long output.
     pub spill: PathBuf,
-    /// The box that they run in; none when absent.
+    /// The box that commands run in; none when absent.
     pub shell_box: Option<Arc<dyn ShellBox>>,
 }
 
 impl ShellSettings {
-    /// `/bin/sh` with this environment; long output is kept in `spill`.
+    /// `/bin/sh` with this environment; the whole text of long output goes to `spill`.
     pub fn new(env: Vec<(OsString, OsString)>, spill: &Path) -> ShellSettings {
         ShellSettings {
             program: "/bin/sh".into(),
@@ -214,23 +214,25 @@ impl ShellSettings {
     }
 }
 
-/// What came of a built-in tool.
+/// The outcome of a built-in tool.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct ToolOutcome {
     pub(crate) text: String,
     pub(crate) failed: bool,
     pub(crate) change: Option<Change>,
-    /// What the person should know beside the result.
+    /// Notes for the person beside the result.
     pub(crate) notes: Vec<String>,
+    /// Why it failed, if the result contains more than the reason.
+    pub(crate) failure: Option<Failure>,
 }
 
-impl Done {
-    pub(crate) fn text(text: impl Into<String>) -> Done {
-        Done { text: text.into(), ..Done::default() }
+impl ToolOutcome {
+    pub(crate) fn text(text: impl Into<String>) -> ToolOutcome {
+        ToolOutcome { text: text.into(), ..ToolOutcome::default() }
     }
 }
 
-/// What a tool did to a file.
+/// A tool's change of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) kind: EventKind,

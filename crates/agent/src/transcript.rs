@@ -1,7 +1,7 @@
 //! Sessions on disk: one owner-only file of JSON lines each, only ever appended to.
 //!
-//! Every line is written with one call and counts only once its newline is there, so a kill at any moment loses at most
-//! the line in flight. A torn last line is ignored with a note, and cut off before anything is appended after it.
+//! Every line is written with one call and counts only once its newline is there. So a kill at any moment loses at most
+//! the current line. An incomplete last line is ignored with a note, and cut off before the next line is appended.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,12 +18,12 @@ use serde_json::{Map, Value, json};
 use crate::conversation::{Conversation, Squeeze};
 use crate::message::Message;
 
-/// The version of the file.
+/// The version of the format.
 const VERSION: u64 = 1;
-/// Larger transcripts are not loaded.
+/// The largest transcript that is loaded.
 const LARGEST: u64 = 256 << 20;
 
-/// Pauses before a lock counts as taken: a program that is just being started holds our files until it runs.
+/// Pauses before a lock counts as taken: a program that is just starting keeps our files open until it runs.
 const PAUSES: [Duration; 6] = [
     Duration::from_millis(5),
     Duration::from_millis(10),
@@ -33,16 +33,16 @@ const PAUSES: [Duration; 6] = [
     Duration::from_millis(160),
 ];
 
-/// What a session's file begins with.
+/// The header of a session's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The session's id.
     pub id: String,
     /// When it began, in ISO 8601.
     pub started: String,
-    /// Where it began.
+    /// The folder in which it began.
     pub cwd: String,
-    /// With which model.
+    /// The model with which it began.
     pub model: String,
 }
 
@@ -57,24 +57,24 @@ pub enum TranscriptError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// No session has this id.
     #[error("there is no session `{0}`")]
     Unknown(String),
-    /// Several sessions begin like this.
+    /// Several session ids begin with the given text.
     #[error("{count} sessions begin with `{id}`; write more of the id")]
     Ambiguous {
-        /// What was asked for.
+        /// The given text.
         id: String,
         /// How many there are.
         count: usize,
     },
-    /// Another process writes to it.
+    /// Another process uses the session.
     #[error("session `{0}` is in use by another process; end that one first")]
     Busy(String),
-    /// The file makes no sense.
+    /// The file is not a valid session.
     #[error("{} is no session: {why}", path.display())]
     Unreadable {
         /// The file.
@@ -93,32 +93,32 @@ pub struct Transcript {
     redactor: Arc<Redactor>,
 }
 
-/// A session as it was saved.
+/// A saved session.
 #[derive(Clone, Debug)]
-pub struct Saved {
-    /// How it began.
+pub struct SavedSession {
+    /// Its header.
     pub header: Header,
-    /// The conversation, ready to go on.
+    /// The conversation, ready to continue.
     pub messages: Vec<Message>,
-    /// Everything that was written, line by line.
+    /// All lines of the file.
     pub entries: Vec<Value>,
-    /// What was odd about the file.
+    /// Notes on what was unusual in the file.
     pub notes: Vec<String>,
 }
 
 /// One line of the list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// How it began.
+    /// Its header.
     pub header: Header,
     /// How many messages it has.
     pub messages: usize,
-    /// What the person first said.
+    /// The first prompt of the person.
     pub first: Option<String>,
 }
 
 impl Transcript {
-    /// Begins the file of a new session.
+    /// Creates the file of a new session.
     pub fn create(folder: &Path, header: &Header, redactor: Arc<Redactor>) -> Result<Transcript, TranscriptError> {
         let path = place(folder, &header.id)?;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -137,8 +137,12 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// Opens the file of a session to go on with it.
-    pub fn resume(folder: &Path, id: &str, redactor: Arc<Redactor>) -> Result<(Transcript, Saved), TranscriptError> {
+    /// Opens the file of a session to continue it.
+    pub fn resume(
+        folder: &Path,
+        id: &str,
+        redactor: Arc<Redactor>,
+    ) -> Result<(Transcript, SavedSession), TranscriptError> {
         let id = find(folder, id)?;
         let path = place(folder, &id)?;
         let mut options = OpenOptions::new();
@@ -150,12 +154,12 @@ impl Transcript {
         Ok((Transcript { file, path, length, redactor }, saved))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends one line; on an error the file is as it was before.
+    /// Appends one line; after an error the file has its earlier content.
     pub fn append(&mut self, entry: &Value) -> Result<(), TranscriptError> {
         let line = format!("{}\n", redacted(entry, &self.redactor));
         match self.file.write_all(line.as_bytes()) {
@@ -164,7 +168,8 @@ impl Transcript {
                 Ok(())
             }
             Err(source) => {
-                // Half a line would spoil the next one; where even this fails, loading ignores it.
+                // An incomplete line would damage the next one. If even this fails, loading ignores the incomplete
+                // line.
                 let _ = self.file.set_len(self.length);
                 Err(failed("write", &self.path, source))
             }
@@ -172,7 +177,7 @@ impl Transcript {
     }
 }
 
-/// The same with secrets hidden in every text; the names of fields are ours and stay.
+/// The value with secrets hidden in every text; field names are ours and stay unchanged.
 fn redacted(value: &Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(text) => redactor.redact_str(text).into_owned().into(),
@@ -182,14 +187,14 @@ fn redacted(value: &Value, redactor: &Redactor) -> Value {
     }
 }
 
-/// Loads a session to look at it; `id` may be the beginning of its id.
-pub fn load(folder: &Path, id: &str) -> Result<Saved, TranscriptError> {
+/// Loads a session for reading; `id` may be the beginning of its id.
+pub fn load(folder: &Path, id: &str) -> Result<SavedSession, TranscriptError> {
     let path = place(folder, &find(folder, id)?)?;
     let file = File::open(&path).map_err(|source| failed("open", &path, source))?;
     read(&file, &path).map(|(saved, _)| saved)
 }
 
-/// All sessions, the latest first, and what was wrong with the others.
+/// All sessions, the latest first, and notes on unreadable ones.
 pub fn list(folder: &Path) -> Result<(Vec<Summary>, Vec<String>), TranscriptError> {
     let mut notes = Vec::new();
     let mut summaries = Vec::new();
@@ -204,7 +209,7 @@ pub fn list(folder: &Path) -> Result<(Vec<Summary>, Vec<String>), TranscriptErro
     Ok((summaries, notes))
 }
 
-fn summary(saved: &Saved) -> Summary {
+fn summary(saved: &SavedSession) -> Summary {
     let prompts = saved.entries.iter().filter_map(|entry| entry.get("message"));
     let first = prompts.filter(|message| message.get("role").is_some_and(|role| role == "user")).find_map(|message| {
         let text = message.get("content")?.as_str()?;
@@ -214,7 +219,7 @@ fn summary(saved: &Saved) -> Summary {
     Summary { header: saved.header.clone(), messages, first }
 }
 
-/// The session whose id is this, or begins like this.
+/// The id of the session with this id or this beginning.
 fn find(folder: &Path, id: &str) -> Result<String, TranscriptError> {
     let mut fitting: Vec<String> = ids(folder)?.into_iter().filter(|known| known.starts_with(id)).collect();
     if fitting.iter().any(|known| known == id) {
@@ -253,8 +258,8 @@ fn lock(file: &File, id: &str, path: &Path) -> Result<(), TranscriptError> {
     Err(TranscriptError::Busy(id.to_owned()))
 }
 
-/// Reads a file to the end of its last whole line, and says how long that is.
-fn read(file: &File, path: &Path) -> Result<(Saved, u64), TranscriptError> {
+/// Reads a file to the end of its last complete line; also returns that position.
+fn read(file: &File, path: &Path) -> Result<(SavedSession, u64), TranscriptError> {
     let mut bytes = Vec::new();
     let meta = file.metadata().map_err(|source| failed("inspect", path, source))?;
     if !meta.is_file() || meta.len() > LARGEST {
@@ -278,7 +283,7 @@ fn read(file: &File, path: &Path) -> Result<(Saved, u64), TranscriptError> {
         }
     }
     let messages = conversation(&entries);
-    Ok((Saved { header, messages, entries, notes }, whole as u64))
+    Ok((SavedSession { header, messages, entries, notes }, whole as u64))
 }
 
 fn header(path: &Path, line: &[u8]) -> Result<Header, TranscriptError> {

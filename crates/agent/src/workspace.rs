@@ -1,8 +1,8 @@
-//! The folders that tools may touch, and files opened so that nothing leads out of them.
+//! The folders that tools may access; files are opened so that no link leads out of these folders.
 //!
-//! A path is first resolved with all its links and must then lie in an allowed folder. After that it is walked again
-//! from the opened folder, one name at a time and following no link, so that a link put in its way in between leads
-//! nowhere instead of out. Reading and writing work on what was opened, never on the path again.
+//! A path is first resolved with all its links, and must then lie in an allowed folder. After that, the path is walked
+//! again from the opened folder, one name at a time and without following links. So a link that is inserted in between
+//! leads nowhere instead of outside. Reading and writing use the opened file, never the path again.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,35 +16,35 @@ use rustix::io::Errno;
 /// The largest file a tool reads or writes.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
-/// Folders whose files other programs run or obey.
+/// Folders with files that other programs run or obey.
 const OBEYED: &[&[&str]] = &[&[".git"], &[".ollm"], &[".config", "agent"]];
 
-/// What tools may touch.
+/// The folders that tools may access.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
     allowed: Vec<PathBuf>,
 }
 
-/// Why a tool may not touch a path.
+/// Why a tool may not access a path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// It lies elsewhere.
+    /// It lies outside the workspace.
     #[error("{} lies outside the workspace {}; only files inside it may be used", path.display(), root.display())]
     Outside {
-        /// Where it really is.
+        /// The path with its links resolved.
         path: PathBuf,
         /// The workspace.
         root: PathBuf,
     },
-    /// A link that leads nowhere.
+    /// A link without a target.
     #[error("{} is a link that leads nowhere; remove it first", .0.display())]
     Dangling(PathBuf),
-    /// Something that is no file.
+    /// It is no regular file.
     #[error("{} is no regular file", .0.display())]
     NotAFile(PathBuf),
-    /// More than a tool handles.
+    /// The file is too large for a tool.
     #[error("{} has {size} bytes; at most {LARGEST} are handled", path.display())]
     TooLarge {
         /// The file.
@@ -57,31 +57,32 @@ pub enum WorkspaceError {
     Io {
         /// The path.
         path: PathBuf,
-        /// What it says.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl Workspace {
-    /// The folder tools work in; `allowed` are other folders that they may touch as well.
+    /// The folder tools work in; `allowed` are further folders that they may access.
     pub fn new(root: &Path, allowed: &[PathBuf]) -> Result<Workspace, WorkspaceError> {
         let real = |path: &PathBuf| path.canonicalize().map_err(|source| failed(path, source));
         let allowed = allowed.iter().map(real).collect::<Result<_, _>>()?;
         Ok(Workspace { root: real(&root.to_owned())?, allowed })
     }
 
-    /// The folder, without links.
+    /// The folder, with links resolved.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a path really leads, if tools may touch it; nothing need be there.
+    /// The real target of a path, if tools may access it; the file need not exist.
     pub fn resolve(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         let real = resolve(&self.root.join(path))?;
         self.folder_of(&real).map(|_| real.clone())
     }
 
-    /// Whether a path leads to what other programs obey: to change git's files, or ours, is to have something run later.
+    /// Whether a path leads to files that other programs obey. Changing the files of Git or of this program can make
+    /// them run something later.
     pub(crate) fn is_obeyed(&self, path: &str) -> bool {
         let written = self.root.join(path);
         let real = resolve(&written).unwrap_or_else(|_| written.clone());
@@ -92,12 +93,12 @@ impl Workspace {
         })
     }
 
-    /// How a path is called inside the workspace.
+    /// The name of a path inside the workspace.
     pub(crate) fn name(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 
-    /// The bytes of a file; nothing if it does not exist.
+    /// The bytes of a file; `None` if it does not exist.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
         let Some((folder, name)) = self.parent(path, Missing::Stays)? else { return Ok(None) };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -118,7 +119,7 @@ impl Workspace {
         Ok(Some(bytes))
     }
 
-    /// Replaces or creates a file in one step, with the mode it had; missing folders are made.
+    /// Replaces or creates a file in one step. An existing file keeps its mode; missing folders are created.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
         let Some((folder, name)) = self.parent(path, Missing::Made)? else {
             return Err(failed(path, io::ErrorKind::NotFound.into()));
@@ -132,7 +133,7 @@ impl Workspace {
         let written = fill(&folder, &temp, bytes, mode)
             .and_then(|()| renameat(&folder, &temp, &folder, name).map_err(io::Error::from));
         written.map_err(|source| {
-            // Nothing more can be done for what cannot even be removed; the error under way says why.
+            // If even removing fails, nothing more can be done; the original error explains it.
             let _ = unlinkat(&folder, &temp, AtFlags::empty());
             failed(path, source)
         })
@@ -153,13 +154,13 @@ impl Workspace {
             .ok_or_else(|| WorkspaceError::Outside { path: path.to_owned(), root: self.root.clone() })
     }
 
-    /// The folder that holds a resolved path, opened without following a link; nothing if it does not exist.
+    /// The folder that contains a resolved path, opened without following links; `None` if it does not exist.
     fn parent<'a>(&self, path: &'a Path, missing: Missing) -> Result<Option<(OwnedFd, &'a OsStr)>, WorkspaceError> {
         let base = self.folder_of(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(WorkspaceError::NotAFile(path.to_owned()));
         };
-        // The base itself is a folder and no file in one.
+        // The base itself is a folder, not a file inside one.
         let Ok(below) = parent.strip_prefix(base) else { return Err(WorkspaceError::NotAFile(path.to_owned())) };
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = open(base, flags, Mode::empty()).map_err(|error| failed(base, error.into()))?;
@@ -178,7 +179,7 @@ impl Workspace {
     }
 }
 
-/// What to do about a folder that is not there.
+/// What to do about a missing folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Stays,
@@ -205,7 +206,7 @@ fn fill(folder: &OwnedFd, name: &str, bytes: &[u8], mode: Option<Mode>) -> io::R
     Ok(())
 }
 
-/// The path without links; what does not exist is taken as written.
+/// The path with links resolved; parts that do not exist stay as written.
 fn resolve(path: &Path) -> Result<PathBuf, WorkspaceError> {
     match path.canonicalize() {
         Ok(real) => Ok(real),

@@ -5,6 +5,7 @@ use std::path::Path;
 use ollm_catalog::configuration;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::AGENTS;
+use ollm_shell::program_stem;
 
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -30,7 +31,7 @@ const SIGNS: &[&str] = &[
     "AI_AGENT",
 ];
 
-/// A chain of parents longer than this has been made to be long.
+/// Longer chains of parents are not followed: no honest one is this long.
 const MOST_ANCESTORS: usize = 64;
 
 /// Agents whose hooks we do not know, by the name of their program or of the script that an interpreter runs.
@@ -40,7 +41,7 @@ const OTHER_AGENTS: &[&str] = &[
     "junie", "kilo", "kilocode", "kimi", "kiro-cli-chat", "letta", "openhands", "pi", "q", "qchat", "qoder",
 ];
 
-/// Folders of packages whose scripts are agents, whatever these are called.
+/// Folders of packages whose scripts are agents under any name.
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
     "amp", "auggie", "claude-code", "cline", "codex", "cody", "copilot", "crush", "droid", "gemini-cli", "opencode-ai",
@@ -50,7 +51,7 @@ const PACKAGES: &[&str] = &[
 /// Programs that run the script in their arguments.
 const INTERPRETERS: &[&str] = &["node", "nodejs", "bun", "deno", "python", "pypy", "ruby"];
 
-/// Their options whose value is the next word.
+/// Options of interpreters whose value is the next word.
 const VALUED: &[&str] = &[
     "-C",
     "-I",
@@ -66,7 +67,7 @@ const VALUED: &[&str] = &[
     "--title",
 ];
 
-/// What is put around the name of a program.
+/// Prefixes and suffixes that packagers add to a program's name.
 const AROUND: &[&str] = &[".exe", ".appimage", ".cmd", "-wrapped", "-unwrapped", "-bin"];
 
 /// Refuses when an agent started us.
@@ -81,7 +82,7 @@ pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     })
 }
 
-/// Refuses an approval of something by an agent, and one by digest where the configuration does not want any.
+/// Refuses an approval by an agent, and an approval by digest where the configuration forbids it.
 pub fn refuse_approval(what: &str, digest: Option<&str>, context: &AppContext) -> Result<(), AppError> {
     refuse_agents(context, &format!("approve {what}"))?;
     refuse_digest(digest, context)
@@ -104,7 +105,7 @@ fn refuse_digest(digest: Option<&str>, context: &AppContext) -> Result<(), AppEr
     .hint("look at it on a terminal, and approve it there"))
 }
 
-/// Whether an agent started another process; one that cannot be looked at might have been.
+/// Whether an agent started another process. A process that we cannot inspect counts as started by one.
 pub fn agent_above(process: u32) -> Option<String> {
     let processes = Path::new("/proc");
     match Process::read(processes, &process.to_string()) {
@@ -113,17 +114,17 @@ pub fn agent_above(process: u32) -> Option<String> {
     }
 }
 
-/// An ancestor of ours that runs hooks, servers or an agent. What we are not let see might be one.
+/// An ancestor of ours that runs hooks, servers or an agent. An ancestor that we cannot see counts as one.
 fn ancestor(processes: &Path) -> Option<String> {
     if !processes.exists() {
-        // A system without such a folder; the variables are all there is.
+        // On a system without `/proc`, only the variables tell.
         return None;
     }
     if read_text(processes, "self/uid_map").is_some_and(|map| !is_whole(&map)) {
-        return Some("we run in a user namespace, where whoever made it could hide".to_owned());
+        return Some("we run in a user namespace, where its maker could hide".to_owned());
     }
     if is_lone_namespace(processes) {
-        return Some("we run in a PID namespace that is no container's, where whoever made it could hide".to_owned());
+        return Some("we run in a PID namespace that is no container's, where its maker could hide".to_owned());
     }
     match Process::read(processes, "self") {
         Some(own) => climb(processes, &own),
@@ -131,7 +132,8 @@ fn ancestor(processes: &Path) -> Option<String> {
     }
 }
 
-/// Looks at the ancestors of a process, up to the first one of another user: who acts as somebody else needs no trick.
+/// Looks at the ancestors of a process, up to the first one of another user. An agent that can act as another user
+/// needs no trick.
 fn climb(processes: &Path, own: &Process) -> Option<String> {
     let mut process = own.parent;
     for _ in 0..MOST_ANCESTORS {
@@ -156,7 +158,7 @@ fn climb(processes: &Path, own: &Process) -> Option<String> {
     Some("we have more ancestors than we can look at".to_owned())
 }
 
-/// Whether a process exists and belongs to somebody else.
+/// Whether a process exists and belongs to another user.
 fn is_anothers(process: u32) -> bool {
     let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
     process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::PERM))
@@ -167,7 +169,7 @@ fn is_whole(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Whether something else was put in the place of the system's list of processes.
+/// Whether another file system was mounted over the system's list of processes.
 #[cfg(target_os = "linux")]
 fn is_replaced(processes: &Path) -> bool {
     rustix::fs::statfs(processes).is_ok_and(|found| found.f_type != rustix::fs::PROC_SUPER_MAGIC)
@@ -178,8 +180,8 @@ fn is_replaced(_processes: &Path) -> bool {
     false
 }
 
-/// Whether we are in a PID namespace, and something says that it is not the one of a container: containers have a name and
-/// queues of their own as well, their first process begins a session, and nothing lies below their `/proc`.
+/// Whether we are in a PID namespace that does not look like a container's. Containers have a name and queues of their
+/// own as well, their first process begins a session, and nothing lies below their `/proc`.
 fn is_lone_namespace(processes: &Path) -> bool {
     let is_first = |kind: &str, number: u32| {
         let found = std::fs::read_link(processes.join("self/ns").join(kind));
@@ -201,7 +203,7 @@ fn read_text(processes: &Path, name: &str) -> Option<String> {
     String::from_utf8(read(processes, name).ok()?).ok()
 }
 
-/// Reads a file of the list of processes, and nothing that was mounted over a part of it.
+/// Reads a file of the list of processes; refuses a file that was mounted over it.
 #[cfg(target_os = "linux")]
 fn read(processes: &Path, name: &str) -> std::io::Result<Vec<u8>> {
     use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -211,7 +213,7 @@ fn read(processes: &Path, name: &str) -> std::io::Result<Vec<u8>> {
     let folder = rustix::fs::open(processes, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = match rustix::fs::openat2(&folder, name, flags, Mode::empty(), ResolveFlags::NO_XDEV) {
-        // A kernel or a filter that does not know the call.
+        // The kernel or a seccomp filter does not know the call.
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&folder, name, flags, Mode::empty())?,
         opened => opened?,
     };
@@ -225,7 +227,7 @@ fn read(processes: &Path, name: &str) -> std::io::Result<Vec<u8>> {
     std::fs::read(processes.join(name))
 }
 
-/// The first word behind the name of a field.
+/// The first word after a field's name.
 fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
 }
@@ -233,7 +235,7 @@ fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
 /// What the system tells about a process.
 struct Process {
     parent: u32,
-    /// Who it acts for. The owner of its folder is another one while its memory is closed to others, as ours is.
+    /// The user it acts for. Its folder belongs to another user while its memory is closed to others, as ours is.
     user: u32,
     words: Vec<String>,
 }
@@ -254,8 +256,7 @@ fn is_agent(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
-    // `python3.12` is `python`.
-    if INTERPRETERS.contains(&name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.')) {
+    if INTERPRETERS.contains(&program_stem(program)) {
         return script(&mut words).is_some_and(is_agents_script);
     }
     if name != "ollm" {
@@ -263,7 +264,7 @@ fn is_agent(words: &[String]) -> bool {
         return is_agents_name(&plain_name(name.split_whitespace().next().unwrap_or_default()));
     }
     match command(&mut words) {
-        // Nothing at all is a chat, too.
+        // Without a command, `ollm` starts a chat.
         None | Some("run" | "chat" | "tui" | "emit" | "watch") => true,
         Some("session") => words.next() == Some("resume"),
         Some("git-hook" | "skill") => words.next() == Some("run"),
@@ -289,7 +290,7 @@ fn script<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<&'w str> {
     }
 }
 
-/// The name of a program as people know it: `.claude-wrapped` and `Claude.exe` are `claude`.
+/// The usual name of a program: `.claude-wrapped` and `Claude.exe` are `claude`.
 fn plain_name(name: &str) -> String {
     let lower = name.trim_start_matches('.').to_lowercase();
     let mut plain = lower.as_str();
@@ -309,7 +310,7 @@ fn is_agents_script(script: &str) -> bool {
     is_agents_name(&stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
 }
 
-/// The first word that is neither an option in front of the command nor the value of one.
+/// The first word that is neither an option before the command nor such an option's value.
 fn command<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
     loop {
         match words.next()? {

@@ -1,4 +1,4 @@
-//! The application: an engine with everything that was found, and what is known beside it.
+//! The application: an engine with everything that was loaded for it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ollm_catalog::{Changes, Config, Extension, Extensions, GUARDS, Problem, TraceSettings, Undeclared};
+use ollm_catalog::{Changes, Config, Extension, Extensions, GUARDS, Problem, TraceSettings, UndeclaredScript};
 use ollm_engine::{Engine, Outcome, Skip};
 use ollm_protocol::{Code, Event, Hook, Remedy, Rules, Source, did_you_mean};
 use ollm_store::{RotatingLog, Switches};
@@ -15,7 +15,8 @@ use crate::app_context::AppContext;
 use crate::complete::complete;
 use crate::error::AppError;
 use crate::guards::guard_id;
-use crate::port::{Notices, Shared};
+use crate::port::{Notices, SharedPort};
+use crate::problems::{problems_about, told_problems};
 use crate::servers::McpTools;
 use crate::telemetry::Telemetry;
 use crate::watch::{LateEnds, ProjectWatch};
@@ -27,66 +28,66 @@ mod switches;
 mod tests;
 
 pub use extensions::{extensions, extensions_again, extensions_as_approved};
-pub use load::{LoadOptions, Only};
+pub use load::{ExtensionFilter, LoadOptions};
 pub use switches::{switch_name, unreliable};
 
-/// An engine with all hooks that were found, and what was wrong with the rest.
+/// An engine with all hooks that were found, and the problems with the rest.
 #[derive(Debug)]
 pub struct App {
     /// Dispatches events.
     pub engine: Engine,
-    /// What is wrong with the files.
+    /// Problems with the files.
     pub problems: Vec<Problem>,
-    /// What the configuration says about all hooks.
+    /// The configured rules for all hooks.
     pub rules: Rules,
-    /// What the configuration says about the trace.
+    /// The configured settings of the trace.
     pub trace: TraceSettings,
-    /// Where dispatches leave their records, if any are kept.
-    pub(crate) trail: Option<RotatingLog>,
-    /// What of the application could not be started, in a line each.
+    /// The log that dispatches are recorded in, if records are kept.
+    pub(crate) trace_log: Option<RotatingLog>,
+    /// One line for each part of the application that could not be started.
     pub(crate) troubles: Vec<String>,
-    /// What programs that watch us are told, if they are.
-    pub(crate) telemetry: Option<Telemetry>,
+    /// Spans and metrics for monitoring programs, if configured.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// Scripts in the hook folders that nothing declares.
-    pub undeclared: Vec<Undeclared>,
+    pub undeclared: Vec<UndeclaredScript>,
     /// The extensions, also those that are off or cannot be loaded.
     pub extensions: Extensions,
-    /// The folders in which extensions are looked for.
+    /// The folders that are searched for extensions.
     pub directories: Vec<PathBuf>,
-    /// Who says that no extension is loaded.
+    /// The origin of the setting that switches extensions off.
     extensions_off: Option<String>,
     /// The whole configuration.
     pub config: Config,
-    /// The tools of MCP servers, if a hook or an agent may want one.
+    /// The tools of MCP servers, if a hook or an agent may need one.
     pub mcp_tools: Option<Arc<McpTools>>,
-    /// What became different in the extensions, where they were known before.
+    /// Changes in the extensions since they were last read.
     pub changes: Changes,
-    /// When hooks ended that nobody waited for.
+    /// The times at which background hooks ended.
     pub(crate) late_ends: LateEnds,
-    /// The files of the project, where a chat watches them.
-    pub watch: Arc<Shared<Option<ProjectWatch>>>,
-    /// Hook files that can no longer be read, and why; their hooks are those from before.
+    /// The watch on the project's files, if a chat has one.
+    pub watch: Arc<SharedPort<Option<ProjectWatch>>>,
+    /// Hook files that can no longer be read, and why; their earlier hooks stay in force.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
-    /// Stands for the hooks of the project, where a guard refused before they were read.
+    /// A placeholder for the project's hooks, if a guard refused the event before they were read.
     unread: Option<Skip>,
-    /// That older names in the user's file were replaced while it was read.
+    /// A note that older names in the user's file were replaced while it was read.
     pub migrated: Option<String>,
 }
 
 impl App {
-    /// The files of other agents whose hooks are read where they are.
+    /// Files of other agents whose hooks are read in place.
     pub fn files_in_place(&self) -> Vec<PathBuf> {
         let places = &self.context.places;
         ollm_catalog::files_in_place(&self.config.hooks(places), places, &|name| self.context.variable(name))
     }
 
-    /// Where it was loaded.
+    /// The context it was loaded with.
     pub fn context(&self) -> &AppContext {
         &self.context
     }
 
-    /// Ends what runs: servers in order, then what hooks and tools left behind. What was learned of files is kept.
+    /// Ends the servers in order, then the processes that hooks and tools left behind. Keeps what was learned of files.
     pub fn close(self, notices: &mut dyn Notices) {
         if let Some(mcp_tools) = &self.mcp_tools {
             mcp_tools.close(notices);
@@ -100,7 +101,7 @@ impl App {
         self.whole(self.engine.dispatch_until(&self.completed(event), stop))
     }
 
-    /// Passes an event through its hooks, up to a deadline; `why` is said of those that were not done by then.
+    /// Passes an event through its hooks, up to a deadline. The reports of hooks that missed it say `why`.
     pub fn dispatch_by(&self, event: &Event, deadline: Instant, why: &str) -> Outcome {
         self.whole(self.engine.dispatch_by(&self.completed(event), deadline, why))
     }
@@ -115,29 +116,29 @@ impl App {
         self.engine.dispatch_explained(&self.completed(event))
     }
 
-    /// The event with what is known here and whoever sends it may not know: the person, and where a file is in the project.
+    /// The event with data that its sender may not know: about the person, and the path of a file in the project.
     pub fn completed<'e>(&self, event: &'e Event) -> Cow<'e, Event> {
         complete(event, &self.config, &self.context)
     }
 
-    /// Whether a guard refused the event it was loaded for, so that nothing of the project was read.
+    /// Whether a guard refused the event at loading, so that nothing of the project was read.
     pub fn has_unread(&self) -> bool {
         self.unread.is_some()
     }
 
-    /// The outcome with what stands for hooks that were not even read.
+    /// The outcome, with the placeholder for hooks that were not read.
     pub(crate) fn whole(&self, mut outcome: Outcome) -> Outcome {
         outcome.skipped.extend(self.unread.clone());
         outcome
     }
 
-    /// Takes on what was read anew, and keeps what this one has lived through.
+    /// Replaces what was loaded by a fresh reading, and keeps the running state.
     pub fn renew(&mut self, fresh: App) {
         self.engine.renew(fresh.engine);
         self.problems = fresh.problems;
         self.rules = fresh.rules;
         self.trace = fresh.trace;
-        self.trail = fresh.trail;
+        self.trace_log = fresh.trace_log;
         self.undeclared = fresh.undeclared;
         self.extensions = fresh.extensions;
         self.directories = fresh.directories;
@@ -148,19 +149,19 @@ impl App {
         self.context = fresh.context;
     }
 
-    /// Has what can no longer be read told again, as if it had just happened.
+    /// Forgets earlier problems, so that they are told again like new ones.
     pub fn forget_kept(&mut self) {
         self.changes.kept.clear();
         self.kept.clear();
     }
 
-    /// Has the hooks of extensions that can no longer be understood go on as they were approved.
+    /// Keeps the hooks of broken extensions running in their approved state.
     pub fn hold_kept(&self) {
         let kept = self.changes.kept.iter().filter_map(|(name, _)| self.extensions.get(name));
         self.engine.trust.hold(kept.map(|extension| (extension.name.as_str(), extension.root.as_path())));
     }
 
-    /// What a person should know of extensions that cannot be understood as they are: some of them go on nevertheless.
+    /// Lines for the person about broken extensions, some of which still run in their approved state.
     pub fn going_on(&self, context: &AppContext) -> Vec<String> {
         if !self.extensions.iter().any(Extension::is_broken) {
             return Vec::new();
@@ -176,7 +177,7 @@ impl App {
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
     }
 
-    /// What is off that would stand in the way of something, in one line.
+    /// One line about switched-off hooks and guards; `None` if all are on.
     pub fn what_is_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
         let hooks = hooks.map(|why| {
@@ -197,19 +198,19 @@ impl App {
         origin.shown(self.context.places.user_home.as_deref())
     }
 
-    /// Why no extension is loaded, where the configuration says so.
+    /// The reason why no extension is loaded, if the configuration switches them off.
     pub fn extensions_off(&self) -> Option<String> {
         self.extensions_off.as_ref().map(|from| format!("no extension is loaded: extensions.enabled is false ({from})"))
     }
 
-    /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
+    /// The tools of MCP servers, for hooks and other callers; this call alone reads and starts nothing.
     pub fn tools(&mut self, context: &AppContext) -> Arc<McpTools> {
         let mcp_tools = Arc::clone(self.mcp_tools.get_or_insert_with(|| Arc::new(McpTools::new(context))));
         self.engine.tools = Some(mcp_tools.clone());
         mcp_tools
     }
 
-    /// Tells the person what is off, and what is wrong with the files, one line each.
+    /// Tells the person what is off and which files have problems, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
         if let Some(migrated) = &self.migrated {
             notices.tell(migrated);
@@ -217,12 +218,16 @@ impl App {
         if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }
-        for line in self.troubles.iter().cloned().chain(self.problems.iter().map(Problem::to_string)) {
-            notices.tell(&line);
+        let (problems, more) = told_problems(&self.problems);
+        let more = more.into_iter().map(|line| format!("{line}; {}", self.context.tell(&Remedy::ListHooks)));
+        self.troubles.iter().for_each(|line| notices.tell(line));
+        for problem in problems {
+            notices.tell_problem(problem);
         }
+        more.for_each(|line| notices.tell(&line));
     }
 
-    /// What is wrong with the folders extensions are looked for in, and with what is remembered of extensions.
+    /// Problems with the extension folders, and with our records of extensions.
     pub fn problems_around_extensions(&self, context: &AppContext) -> impl Iterator<Item = &Problem> {
         let (switches, secrets) = (context.switches(), context.places.secrets());
         self.problems.iter().filter(move |Problem { file, .. }| {
@@ -237,6 +242,11 @@ impl App {
         all.filter(|hook| known.insert(Arc::as_ptr(hook))).collect()
     }
 
+    /// The problems that may explain why no hook of this name is loaded.
+    pub fn unloaded(&self, name: &str) -> Vec<&Problem> {
+        problems_about(name, &self.problems)
+    }
+
     /// The hook with this id, or the only one with this name.
     pub fn hook(&self, id: &str) -> Result<Arc<Hook>, AppError> {
         if let Some(hook) = self.engine.registry.get(id) {
@@ -246,7 +256,9 @@ impl App {
         let named: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.spec.name == id).collect();
         match named.as_slice() {
             [hook] => Ok(Arc::clone(hook)),
-            [] => Err(unknown(id, &hooks, &self.context)),
+            [] => Err(self.unloaded(id).into_iter().fold(unknown(id, &hooks, &self.context), |failure, problem| {
+                failure.hint(format!("it may be in a file that cannot be read: {problem}"))
+            })),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
                 Err(AppError::new(Code::UnknownHook, format!("{} hooks are named `{id}`", many.len()))

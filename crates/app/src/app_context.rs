@@ -1,4 +1,4 @@
-//! What the process was started with. Nothing else reads the environment, the home or the clock.
+//! The surroundings that the process was started with. Nothing else reads the environment, the home or the clock.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::approval_key;
 use crate::error::AppError;
 use crate::port::{Notices, Person};
 
-/// Longer chains of links lead nowhere.
+/// Longer chains of links are not followed.
 const MOST_LINKS: usize = 40;
 
 /// The process's surroundings, read once.
@@ -25,23 +25,23 @@ pub struct AppContext {
     pub variables: Vec<(OsString, OsString)>,
     /// The working folder.
     pub cwd: PathBuf,
-    /// Where files are kept.
+    /// The folders that files are kept in.
     pub places: Places,
     /// The program that helper processes are started from; without one, async hooks run on threads.
     pub program: Option<PathBuf>,
-    /// What the command line says about settings.
+    /// The settings given on the command line.
     pub overrides: Overrides,
-    /// How servers are reached.
+    /// The connection to servers over the network.
     pub network: Network,
-    /// The secrets that were fetched so far.
+    /// The secrets that were fetched so far; they are hidden in all output.
     pub hidden: Hidden,
-    /// What the configuration says about the log file, once it was read.
+    /// The configured log settings, once the configuration was read.
     log: OnceLock<LogSettings>,
-    /// The person who can be asked, if one is there.
+    /// The person who can answer questions, if there is one.
     pub person: Option<Arc<dyn Person>>,
-    /// The commands of the program, for what a person is told to do.
+    /// The names of the program's commands, for hints to the person.
     pub commands: Commands,
-    /// What was odd about the surroundings.
+    /// Oddities of the surroundings, one line each.
     pub(crate) oddities: Vec<String>,
 }
 
@@ -79,13 +79,13 @@ impl AppContext {
         }
     }
 
-    /// The same, where the command line says something about settings.
+    /// The same surroundings, with settings from the command line.
     pub fn with(self, overrides: Overrides) -> AppContext {
         AppContext { overrides, ..self }
     }
 
-    /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
-    /// be the project's word.
+    /// The same surroundings in a project that appeared since. `None` if our own folder now lies in that project: the
+    /// project could then change our settings.
     pub fn in_project(&self, project: &Path) -> Option<AppContext> {
         let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
         if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, project) {
@@ -100,24 +100,24 @@ impl AppContext {
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
     }
 
-    /// The values that must not be written down: of variables that look like secrets, and those that were fetched.
+    /// The values that must not be written down: of variables that look like secrets, and fetched ones.
     pub fn secrets(&self) -> Vec<(String, String)> {
         let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let secret = texts.filter(|(name, _)| looks_secret(name));
         secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
     }
 
-    /// What a person is told to do, with the command of the program.
+    /// A remedy as text, with the name of the program's command.
     pub fn tell(&self, remedy: &Remedy) -> String {
         self.commands.tell(remedy)
     }
 
-    /// Problems with the whole way out in their help.
+    /// Problems, each with its whole remedy in its help.
     pub fn told(&self, problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
         problems.into_iter().map(|problem| problem.told(self.commands)).collect()
     }
 
-    /// Trust by the approvals that are kept, signed where the configuration demands it.
+    /// Trust by the stored approvals, which are signed if the configuration demands it.
     pub fn trust(&self, config: &Config) -> Trust {
         let mut trust = Trust::new(self.approvals(), SystemTime::now);
         trust.commands = self.commands;
@@ -133,12 +133,12 @@ impl AppContext {
         self.places.home.join("approval.key")
     }
 
-    /// The public half of it.
+    /// The person's public key.
     pub fn public_key(&self) -> PathBuf {
         self.places.home.join("approval.pub")
     }
 
-    /// What approval depends on.
+    /// The inputs of an approval.
     pub fn trust_context(&self) -> TrustContext<'_> {
         TrustContext {
             variables: &self.variables,
@@ -148,28 +148,28 @@ impl AppContext {
         }
     }
 
-    /// Where programs are looked for.
+    /// The folders that are searched for programs.
     pub fn search_path(&self) -> Option<&OsStr> {
         self.variables.iter().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.as_os_str())
     }
 
-    /// Remembers what the configuration says about the log file.
+    /// Remembers the configured log settings.
     pub fn keep_log_settings(&self, settings: LogSettings) {
-        // A second reading says the same.
+        // A second reading would give the same settings.
         let _ = self.log.set(settings);
     }
 
-    /// What the configuration says about the log file; nothing before it was read.
+    /// The configured log settings; `None` before the configuration was read.
     pub fn log_settings(&self) -> Option<&LogSettings> {
         self.log.get()
     }
 
-    /// Tells the person what was odd.
+    /// Tells the person the oddities of the surroundings.
     pub fn tell_notices(&self, notices: &mut dyn Notices) {
         self.oddities.iter().for_each(|oddity| notices.tell(oddity));
     }
 
-    /// The system's keyring, if this session has one and nobody wants it left alone.
+    /// The system's keyring, if this session has one and `OLLM_KEYRING` does not switch it off.
     pub fn keyring(&self) -> Option<Keyring> {
         let is_off = self.variable("OLLM_KEYRING").is_some_and(|word| word == "off");
         if is_off || cfg!(target_os = "macos") {
@@ -183,55 +183,55 @@ impl AppContext {
         named.or_else(usual).map(Keyring::at)
     }
 
-    /// Where it is kept what a person switched on or off.
+    /// The file that records which parts a person switched on or off.
     pub fn switches(&self) -> PathBuf {
         self.places.home.join("state/switches.json")
     }
 
-    /// Where it is remembered what extensions are called.
+    /// The file that records the names of extensions.
     pub fn extension_names(&self) -> PathBuf {
         self.state().join("extension-names.json")
     }
 
-    /// Our own folder; none when nobody said where the home is.
+    /// Our own folder; `None` if the home is unknown.
     pub fn own_home(&self) -> Option<&Path> {
         let named = self.places.user_home.is_some() || self.places.home != nowhere();
         Some(self.places.home.as_path()).filter(|_| named)
     }
 
-    /// Refuses to write anything down where nobody said where the home is.
+    /// Fails if the home is unknown, because nothing can be saved then.
     pub fn need_home(&self) -> Result<(), AppError> {
         let missing = || AppError::new(Code::NoFolder, "there is no home to write to").hint("set HOME or OLLM_HOME");
         self.own_home().map(|_| ()).ok_or_else(missing)
     }
 
-    /// Where what we remember is kept.
+    /// The folder for our own records.
     pub fn state(&self) -> PathBuf {
         self.places.home.join("state")
     }
 
-    /// Where it is kept what files said, for the next event.
-    pub(crate) fn snapshots(&self) -> Option<PathBuf> {
+    /// The folder that keeps the contents of files for the next event.
+    pub fn snapshots(&self) -> Option<PathBuf> {
         self.own_home().map(|home| home.join("state/snapshots"))
     }
 
-    /// Where approvals are kept.
+    /// The file that approvals are kept in.
     pub fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")
     }
 }
 
-/// What stands for our folder when there is no home.
+/// The placeholder for our folder if there is no home.
 fn nowhere() -> PathBuf {
     PathBuf::from("/nonexistent/.ollm")
 }
 
-/// Whether a path leads into a folder, also if nothing is there yet.
+/// Whether a path leads into a folder, even if neither exists yet.
 fn lies_in(path: &Path, folder: &Path) -> bool {
     resolved(path, MOST_LINKS).starts_with(resolved(folder, MOST_LINKS))
 }
 
-/// The path without links; what does not exist is taken as written.
+/// The path with links resolved; parts that do not exist stay as written.
 fn resolved(path: &Path, links: usize) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

@@ -1,5 +1,4 @@
-//! The key by which a person signs approvals: made and unlocked with a passphrase, kept in a file that is worth nothing
-//! without it.
+//! The key by which a person signs approvals. A passphrase locks it, and its file is useless without the passphrase.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,18 +12,18 @@ use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::port::Person;
 
-/// How often a person may mistype.
+/// How often a person may mistype the passphrase.
 const TRIES: usize = 3;
-/// Larger files hold no key.
+/// Larger files cannot be a key.
 const LARGEST_FILE: u64 = 4 << 10;
-/// A shorter passphrase is guessed by whoever copies the file.
+/// The shortest passphrase; a program that copies the file could guess a shorter one.
 const SHORTEST: usize = 8;
 
-/// A key that is unlocked as long as this value lives.
+/// A key that stays unlocked while this value lives.
 pub struct UnlockedKey(SecretKey);
 
 impl UnlockedKey {
-    /// Makes a key and keeps it: the secret one locked with the passphrase, and the public one beside it.
+    /// Makes a key and saves both halves: the secret one locked with the passphrase, the public one beside it.
     pub fn create(passphrase: &str, context: &AppContext) -> Result<UnlockedKey, AppError> {
         let short = || {
             AppError::new(
@@ -49,14 +48,14 @@ impl UnlockedKey {
         }
     }
 
-    /// Has the person unlock the key that is there.
+    /// Asks the person to unlock the existing key.
     pub fn ask(context: &AppContext) -> Result<UnlockedKey, AppError> {
         let person = context.person.clone().ok_or_else(no_terminal)?;
         let locked = |error: SignError| AppError::new(Code::LockedKey, error.to_string());
         PersonsKey { file: context.secret_key(), person }.open().map_err(locked)
     }
 
-    /// The public key, as `hooks.approvalKey` wants it.
+    /// The public key in the form that `hooks.approvalKey` expects.
     pub fn public(&self) -> Result<String, AppError> {
         let public = PublicKey::from_secret_key(&self.0).map(|public| public.to_base64());
         public.map_err(|error| AppError::new(Code::Unreadable, error.to_string()))
@@ -75,7 +74,7 @@ impl Signer for UnlockedKey {
     }
 }
 
-/// The key in the person's file, for which they are asked each time.
+/// The key in the person's file. Each use asks for the passphrase.
 #[derive(Debug)]
 struct PersonsKey {
     file: PathBuf,
@@ -127,7 +126,7 @@ fn read(file: &Path) -> Result<String, SignError> {
     String::from_utf8(bytes).map_err(|_| unusable(format!("{} is no text", file.display())))
 }
 
-/// The key, if this is its passphrase.
+/// The key, if the passphrase is right.
 fn opened(text: &str, passphrase: &str) -> Result<Option<UnlockedKey>, SignError> {
     match SecretKeyBox::from(text.to_owned()).into_secret_key(Some(passphrase.to_owned())) {
         Ok(key) => Ok(Some(UnlockedKey(key))),

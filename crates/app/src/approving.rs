@@ -1,6 +1,6 @@
-//! What is approved in one step, as it is now: an extension with all its hooks, or the hooks of one group.
+//! Approves several things in one step: an extension with all its hooks, or the hooks of one group.
 //!
-//! The commands, the question before a hook runs and an embedding program all approve this way.
+//! The commands, the question before a hook runs and embedding programs all approve this way.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 use ollm_catalog::Extension;
 use ollm_protocol::{Code, Hook, Remedy};
 use ollm_store::{Digest, digest_bytes, read_bounded};
-use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Review, Standing, Term, Unready};
+use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Review, Standing, StartRefusal, Term};
 
 use crate::{App, AppError, extension_review};
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;
 
-/// Whether a person wants approved for good what no approval covers.
+/// Whether to approve for good although some parts are not covered by the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uncovered {
-    /// It is left out.
+    /// Parts that are not covered are left out.
     Refused,
-    /// It is approved all the same.
+    /// Parts that are not covered are approved too.
     Accepted,
 }
 
 impl Uncovered {
-    /// What a flag says that accepts it.
+    /// The choice that a command-line flag stands for.
     pub fn of_flag(given: bool) -> Uncovered {
         if given { Uncovered::Accepted } else { Uncovered::Refused }
     }
 
-    /// A proposal that may be approved for good as far as this allows it.
+    /// The proposal, made approvable for good if this choice allows it.
     pub fn applied(self, proposal: Proposal) -> Proposal {
         match self {
             Uncovered::Refused => proposal,
@@ -39,25 +39,25 @@ impl Uncovered {
     }
 }
 
-/// Hooks that are approved together, alone or with the extension they belong to.
+/// Hooks that are approved together, alone or with their extension.
 #[derive(Debug)]
 pub struct Together<'a> {
     app: &'a App,
     /// The extension as a whole, with a copy to look at.
     whole: Option<(&'a Extension, Proposal)>,
-    hooks: Vec<(Arc<Hook>, Result<Proposal, Unready>)>,
+    hooks: Vec<(Arc<Hook>, Result<Proposal, StartRefusal>)>,
     uncovered: Uncovered,
 }
 
-/// What came of an approval.
+/// The result of an approval.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Approved {
-    /// The extension they belong to, with what the approval of the whole is bound to.
+pub struct ApprovalResult {
+    /// The extension they belong to, with the digest of the whole approval.
     pub extension: Option<(String, Digest)>,
-    /// The hooks that may run from now on, with what each approval is bound to.
+    /// The hooks that may run from now on, each with the digest of its approval.
     pub hooks: Vec<(Arc<Hook>, Digest)>,
-    /// Those that are left out, with the reason.
+    /// The hooks that are left out, each with the reason.
     pub left_out: Vec<(Arc<Hook>, LeftOut)>,
 }
 
@@ -67,8 +67,8 @@ pub struct Approved {
 pub enum LeftOut {
     /// It cannot run now.
     #[error(transparent)]
-    Unready(Unready),
-    /// No approval covers all of it.
+    Unready(StartRefusal),
+    /// No approval covers the whole hook.
     #[error(transparent)]
     Refused(ApproveError),
 }
@@ -86,14 +86,14 @@ impl<'a> Together<'a> {
         })?;
         let manifest = whole.copy_folder().map(|copy| copy.join("manifest.json"));
         let manifest = manifest.and_then(|file| read_bounded(&file, LARGEST_MANIFEST).ok().flatten());
-        // What is shown was read earlier than the copy was made.
+        // The manifest was read before the copy was made.
         if manifest.map(|bytes| digest_bytes(&bytes)) != extension.digest {
             return Err(changed(extension));
         }
         let mut hooks = Vec::new();
         for hook in app.hooks_of(extension) {
             let part = match trust.propose_part(&whole, &*hook, &context) {
-                Err(Unready::NoCopy(ContentStoreError::Changed { .. })) => return Err(changed(extension)),
+                Err(StartRefusal::NoCopy(ContentStoreError::Changed { .. })) => return Err(changed(extension)),
                 part => part.map(|part| uncovered.applied(part)),
             };
             hooks.push((hook, part));
@@ -114,8 +114,8 @@ impl<'a> Together<'a> {
         Ok(Together { app, whole: None, hooks: hooks.collect::<Result<_, AppError>>()?, uncovered })
     }
 
-    /// What a hook that is asked about is approved with; nothing where it stands alone, or where it is no longer what it was
-    /// when the question came up.
+    /// The extension or group that a hook in question is approved with. `None` if it stands alone, or if it has changed
+    /// since the question came up.
     pub fn around(id: &str, digest: &Digest, app: &'a App) -> Option<Together<'a>> {
         let hook = app.hooks().into_iter().find(|hook| Approvable::id(&**hook) == id)?;
         let group = match (app.extensions.of_hook(&hook.spec), &hook.spec.group) {
@@ -132,7 +132,7 @@ impl<'a> Together<'a> {
         group.members().contains(&(id.to_owned(), *digest)).then_some(group)
     }
 
-    /// What they are called, at the beginning of a sentence.
+    /// Their title, at the beginning of a sentence.
     pub fn title(&self) -> String {
         let group = self.hooks.first().and_then(|(hook, _)| hook.spec.group.as_deref());
         match (&self.whole, group) {
@@ -142,7 +142,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// How a person approves them for good; hooks that only stand in a list together are approved one by one.
+    /// The command that approves them for good; hooks that only share a list are approved one by one.
     pub fn remedy(&self) -> Remedy {
         let group = self.hooks.first().and_then(|(hook, _)| hook.spec.group.clone());
         match (&self.whole, group) {
@@ -151,7 +151,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Everything that would run, to look at.
+    /// Everything that would run, for the person to review.
     pub fn reviews(&self) -> Vec<Review> {
         let trust = &self.app.engine.trust;
         if let Some((extension, whole)) = &self.whole {
@@ -168,7 +168,7 @@ impl<'a> Together<'a> {
         self.ready().map(digests).collect()
     }
 
-    /// What an approval of all of them is bound to.
+    /// The digest that an approval of all of them is bound to.
     pub fn digest(&self) -> Digest {
         match &self.whole {
             Some((_, whole)) => whole.identity.digest,
@@ -176,12 +176,12 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Keeps the approval of all that can be approved, for as long as nothing of it changes.
+    /// Saves an approval of everything that can be approved. It holds until any of that changes.
     ///
     /// # Errors
     ///
     /// A server of the extension is not covered and that is refused, or the list of approvals cannot be changed.
-    pub fn approve(self) -> Result<Approved, ApproveError> {
+    pub fn approve(self) -> Result<ApprovalResult, ApproveError> {
         let (trust, context) = (&self.app.engine.trust, self.app.engine.environment().trust_context());
         let mut approvals = Vec::new();
         if let Some((extension, whole)) = &self.whole {
@@ -193,7 +193,7 @@ impl<'a> Together<'a> {
             approvals.push(trust.approval_of(&folder, whole, Term::Always, &context)?);
         }
         let extension = self.whole.map(|(extension, whole)| (extension.name.clone(), whole.identity.digest));
-        let mut approved = Approved { extension, ..Approved::default() };
+        let mut approved = ApprovalResult { extension, ..ApprovalResult::default() };
         for (hook, proposal) in self.hooks {
             let kept = proposal.map_err(LeftOut::Unready).and_then(|proposal| {
                 let approval = trust.approval_of(&*hook, &proposal, Term::Always, &context);
@@ -217,7 +217,7 @@ impl<'a> Together<'a> {
 }
 
 impl App {
-    /// The hooks of an extension: as they are registered, or as they are declared where it is off.
+    /// The hooks of an extension: the registered ones, or the declared ones where it is off.
     pub fn hooks_of(&self, extension: &Extension) -> Vec<Arc<Hook>> {
         let registered =
             |hook: &Hook| self.engine.registry.get(hook.id()).filter(|found| found.spec.tree == hook.spec.tree);
@@ -230,14 +230,14 @@ impl App {
         self.hooks().into_iter().filter(|hook| hook.spec.group.as_deref() == Some(group)).collect()
     }
 
-    /// What an approval of a hook is worth now.
+    /// The present state of a hook's approval.
     pub fn standing(&self, hook: &Hook) -> Standing {
         let identity = self.engine.trust.identity(hook, &self.engine.environment().trust_context()).ok();
         self.engine.trust.standing(hook, identity.as_ref())
     }
 
-    /// Whether the whole of an extension, and every hook of it that can run at all, is approved as it is. Hooks that no
-    /// approval covers are left out unless they are wanted.
+    /// Whether an extension is approved in its present state, with every hook of it that can run. `uncovered` says
+    /// whether hooks that no approval covers count.
     pub fn is_approved(&self, extension: &Extension, digest: &Digest, uncovered: Uncovered) -> bool {
         let (trust, context) = (&self.engine.trust, self.engine.environment().trust_context());
         let whole = trust.extension_standing(&extension.name, &extension.root, digest) == Standing::Approved;
@@ -253,7 +253,7 @@ impl App {
     }
 }
 
-/// One hook as it is now, to be looked at and approved.
+/// Proposes one hook in its present state for review and approval.
 ///
 /// # Errors
 ///
@@ -265,7 +265,7 @@ pub fn propose(hook: &Hook, uncovered: Uncovered, app: &App) -> Result<Proposal,
     Ok(uncovered.applied(proposal))
 }
 
-/// What an approval of several hooks is bound to: their digests, in an order that does not depend on their names.
+/// The digest that an approval of several hooks is bound to. It does not depend on the order of their names.
 pub fn group_digest<D: Display>(members: impl IntoIterator<Item = D>) -> Digest {
     let mut digests: Vec<String> = members.into_iter().map(|digest| digest.to_string()).collect();
     digests.sort_unstable();
@@ -277,7 +277,7 @@ fn changed(extension: &Extension) -> AppError {
     AppError::new(Code::DigestMismatch, message).hint("look through it again")
 }
 
-/// What hooks and servers of an extension may run without being part of what is approved.
+/// Parts that hooks and servers of an extension may run, but that the approval does not cover.
 fn uncovered_parts(extension: &Extension, app: &App) -> Vec<String> {
     let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
     let of_hooks = app.hooks_of(extension).into_iter().flat_map(|hook| {

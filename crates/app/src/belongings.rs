@@ -8,7 +8,7 @@ use ollm_protocol::{Code, Hook, Rules};
 
 use crate::error::AppError;
 
-/// The files of a hook beside the one that declares it, as far as they are there and no other hook needs them.
+/// The existing files of a hook beside the one that declares it, if no other hook needs them.
 pub fn belongings(hook: &Hook, all: &[Arc<Hook>]) -> Vec<PathBuf> {
     let Some(folder) = hook.spec.origin.file.parent() else { return Vec::new() };
     let others = || all.iter().filter(|other| other.id() != hook.id());
@@ -17,14 +17,14 @@ pub fn belongings(hook: &Hook, all: &[Arc<Hook>]) -> Vec<PathBuf> {
     let has_namesake =
         others().any(|other| other.spec.name == hook.spec.name && other.spec.origin.file.parent() == Some(folder));
     let (cases, name) = (folder.join("cases"), &hook.spec.name);
-    // A name is any text, and must not lead out of the folder.
+    // A name is any text, so it must not lead out of the folder.
     let is_plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
     let own = [cases.join(name), cases.join(format!("{name}.event.json"))];
     let own = own.into_iter().filter(|_| is_plain && !has_namesake);
     script.cloned().into_iter().chain(own).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// Removes a hook file in which nothing is left, and says whether it did.
+/// Removes a hook file that no longer declares anything; returns whether it did.
 pub fn remove_empty_file(file: &Path, rules: &Rules) -> Result<bool, AppError> {
     let (hooks, problems) = ollm_catalog::load_named(file, rules.clone());
     let is_empty = hooks.is_empty() && problems.is_empty();
@@ -34,7 +34,7 @@ pub fn remove_empty_file(file: &Path, rules: &Rules) -> Result<bool, AppError> {
     Ok(is_empty)
 }
 
-/// Removes what belongs to a hook; a link is removed, never what it leads to.
+/// Removes the files that belong to a hook; for a link, only the link.
 pub fn remove_belongings(paths: &[PathBuf]) -> Result<(), AppError> {
     for path in paths {
         let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
@@ -42,7 +42,7 @@ pub fn remove_belongings(paths: &[PathBuf]) -> Result<(), AppError> {
         removed.map_err(|error| {
             AppError::new(Code::NotWritten, format!("{} cannot be removed: {error}", path.display()))
         })?;
-        // A folder of cases goes with the last one; with anything else in it, it stays.
+        // Removes the folder of cases once it is empty.
         path.parent().filter(|folder| folder.ends_with("cases")).map(fs::remove_dir);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The one way for another program to get all of `ollm`: guards, switches, extensions and servers with their gate.
+//! Builds the whole of `ollm` for another program: guards, switches, extensions, and servers with their gate.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct AppBuilder {
 }
 
 impl App {
-    /// For the user with this home, in this folder: the project is found from there.
+    /// Starts a builder for the user with this home, in this folder. The project is found from this folder.
     pub fn builder(user_home: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> AppBuilder {
         AppBuilder {
             user_home: user_home.into(),
@@ -64,44 +64,45 @@ impl AppBuilder {
         self
     }
 
-    /// Who is asked about hooks that lack an approval. Without one they do not run, nor where an agent has started us.
+    /// Sets the approver that is asked about hooks without an approval. Without an approver, or where an agent has
+    /// started us, they do not run.
     pub fn approver(mut self, approver: Box<dyn Approver>) -> AppBuilder {
         self.approver = Some(approver);
         self
     }
 
-    /// Who answers questions of servers. Without one they are declined.
+    /// Sets the person who answers questions of servers. Without one, questions are declined.
     pub fn person(mut self, person: Arc<dyn Person>) -> AppBuilder {
         self.person = Some(person);
         self
     }
 
-    /// The commands of the program, which messages then name. Without them messages say the matter alone.
+    /// Sets the commands that messages name. Without them, messages name no command.
     pub fn commands(mut self, commands: Commands) -> AppBuilder {
         self.commands = commands;
         self
     }
 
-    /// The machine's policy, which nothing else loosens. Without a word it is [`PolicyFile::of_system`], where the `ollm`
-    /// program looks.
+    /// Sets the machine's policy, which no other setting loosens. The default is [`PolicyFile::of_system`], as in the
+    /// `ollm` program.
     pub fn policy(mut self, policy: PolicyFile) -> AppBuilder {
         self.policy = Some(policy);
         self
     }
 
-    /// No policy: for a program whose users answer for themselves, whatever the machine's owner says.
+    /// Sets no policy: for a program whose users are responsible themselves, even on a machine with a policy.
     pub fn without_policy(mut self) -> AppBuilder {
         self.policy = None;
         self
     }
 
-    /// A hook of the program itself, beside those that are declared.
+    /// Adds a hook of the program itself, beside the declared ones.
     pub fn hook(mut self, hook: Hook) -> AppBuilder {
         self.hooks.push(hook);
         self
     }
 
-    /// An `ollm` program that goes on with async hooks after this process has ended; without one, threads run them.
+    /// Sets an `ollm` program that runs async hooks after this process has ended. Without one, threads run them.
     pub fn helper_program(mut self, program: impl Into<PathBuf>) -> AppBuilder {
         self.helper = Some(program.into());
         self

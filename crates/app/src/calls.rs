@@ -1,14 +1,15 @@
-//! Calls that are asked about twice.
+//! One shared decision when an agent starts several of our processes for the same event.
 //!
-//! Agents read one another's settings, and a project's entry stands beside a person's own, so one tool call may start us
-//! more than once, at the same instant or one after the other. Where an agent stamps its events, that holds for all of them. The first of us runs the hooks and leaves what they decided;
-//! the others give the same answer, each in the words of its agent. [`Engine::repeat`](ollm_engine::Engine::repeat) has the
+//! Agents read one another's settings, and a project's entry stands beside a person's own. So one tool call may start
+//! us more than once, at the same instant or one after the other. If an agent timestamps its events, the decision is
+//! shared for all of them, not only for tool calls. The first process runs the hooks and leaves their decision. The
+//! others give the same answer, each in the words of its agent. [`Engine::repeat`](ollm_engine::Engine::repeat) has the
 //! built-in guards judge anew.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_engine::{Earlier, Outcome, Report, Status};
+use ollm_engine::{EarlierDecision, Outcome, Report, Status};
 use ollm_protocol::{Event, Flow, Hook, Source, Verdict};
 use ollm_store::{Claim, Claims, Digest, Hasher};
 use serde_json::{Map, Value, json};
@@ -17,27 +18,27 @@ use crate::app::App;
 use crate::app_context::AppContext;
 
 const VERSION: u32 = 1;
-/// How long a decision is taken over once it was made: agents start us at once, or right after one another.
+/// How long other processes may reuse a decision. Agents start us at the same time, or shortly after one another.
 const FRESH: Duration = Duration::from_secs(2);
-/// A larger decision is not kept.
+/// Larger decisions are not saved.
 const LARGEST: usize = 1 << 20;
-/// How long to wait for another one of us where the agent's own patience is not known.
+/// How long to wait for another process of ours if the agent's own timeout is unknown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who decides about an event.
+/// Which process decides about an event.
 #[derive(Debug)]
 pub enum Turn {
-    /// We do, and nobody else is told.
+    /// Our process decides, and shares the decision with no other.
     Alone,
-    /// We do, and others wait for it.
+    /// Our process decides, and other processes wait for it.
     First(Claim),
-    /// Another one of us did.
+    /// Another process of ours has decided.
     Decided(Box<Outcome>),
 }
 
 impl Turn {
-    /// Tells those who wait what was decided. A hook that did not end by itself might decide otherwise when it is asked again,
-    /// so they ask it.
+    /// Shares the decision with the waiting processes. A hook that did not end by itself might decide otherwise at a
+    /// second try, so they run it again.
     pub fn share(self, outcome: &Outcome) {
         if let Turn::First(claim) = self
             && outcome.reports.iter().all(ended_by_itself)
@@ -48,8 +49,8 @@ impl Turn {
 }
 
 impl App {
-    /// Finds out whether another process decides about the same event, and waits for it, at most half of the time there is:
-    /// the other half is for running the hooks here after all. `number` tells it apart from others of its session.
+    /// Finds out whether another process decides about the same event, and waits for it, at most half of the time there
+    /// is. The other half is for running the hooks here. `number` tells the event apart from others of its session.
     pub fn turn(&self, event: &Event, number: &str, deadline: Option<Instant>) -> Turn {
         let Some(call) = self.shared_call(event, number) else { return Turn::Alone };
         let patience = deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()) / 2);
@@ -60,19 +61,19 @@ impl App {
                 let outcome = read(&decision).and_then(|earlier| self.engine.repeat(event, earlier));
                 outcome.map_or(Turn::Alone, |outcome| Turn::Decided(Box::new(self.whole(outcome))))
             }
-            // Where it cannot be found out, hooks rather run twice than not at all.
+            // If the file cannot be used, hooks rather run twice than not at all.
             Err(_) => Turn::Alone,
         }
     }
 
-    /// What tells a call apart from every other one, with the hooks that it meets; nothing where each of us decides alone.
+    /// The digest that identifies a call together with its hooks; `None` if each process decides alone.
     fn shared_call(&self, event: &Event, number: &str) -> Option<Digest> {
         let session = event.session_id()?;
         let context = self.context();
-        // A hook of ours that asks us in turn would be waited for by itself.
+        // If one of our hooks starts us, we would wait for our own parent.
         let is_nested = context.variable("OLLM_AGENT").is_some();
-        // Whoever can forge a decision in our folder could also switch hooks off there, but neither what the machine's policy
-        // requires nor what only a signature approves.
+        // A process that can forge a decision in our folder could also switch hooks off there. It could not switch off
+        // what the machine's policy requires, or what only a signature approves.
         let is_signed = self.engine.trust.key().is_some();
         if session.is_empty() || is_nested || is_signed || context.own_home().is_none() {
             return None;
@@ -89,7 +90,7 @@ impl App {
             .field("event", event.kind.name().as_bytes())
             .field("session", session.as_bytes())
             .field("number", number.as_bytes());
-        // Fields that only one dialect knows would tell apart what two of them read from the same message.
+        // Two dialects may read the same message; fields that only one of them knows would make it two calls.
         for (name, _) in event.kind.fields().filter(|(name, _)| *name != "timestamp") {
             if let Some(value) = event.data.get(name) {
                 hasher = hasher.field(name, value.to_string().as_bytes());
@@ -109,7 +110,7 @@ fn folder(context: &AppContext) -> PathBuf {
     context.state().join("calls")
 }
 
-/// Whether a hook may do anything that should be done once.
+/// Whether a hook may do something that should be done only once.
 fn runs(hook: &Hook) -> bool {
     hook.spec.source != Source::Builtin && hook.spec.enabled && hook.off.is_none()
 }
@@ -138,14 +139,14 @@ fn written(outcome: &Outcome) -> Value {
     })
 }
 
-/// A decision that is whole and in our form; nothing else counts.
-fn read(bytes: &[u8]) -> Option<Earlier> {
+/// An earlier decision, if the bytes are a complete one in our format.
+fn read(bytes: &[u8]) -> Option<EarlierDecision> {
     let Value::Object(mut fields) = serde_json::from_slice(bytes).ok()? else { return None };
     if fields.get("version")? != VERSION {
         return None;
     }
     let flow = fields.get("flow")?.as_str()?.to_owned();
-    Some(Earlier {
+    Some(EarlierDecision {
         trace_id: fields.get("trace_id")?.as_str()?.to_owned(),
         verdict: Verdict {
             flow: Flow::ALL.into_iter().find(|known| known.name() == flow)?,
@@ -213,7 +214,7 @@ mod tests {
             let mut outcome = decided();
             outcome.verdict = verdict.clone();
             let bytes = written(&outcome).to_string();
-            assert_eq!(read(bytes.as_bytes()), Some(Earlier { verdict, trace_id: "the first".to_owned() }));
+            assert_eq!(read(bytes.as_bytes()), Some(EarlierDecision { verdict, trace_id: "the first".to_owned() }));
         }
     }
 

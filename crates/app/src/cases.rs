@@ -1,24 +1,24 @@
-//! Golden cases: events that stand beside a hook, and what it must make of them.
+//! Golden cases: sample events of a hook, each with the expected answer.
 //!
-//! A case is a JSON file below `cases/NAME/`, beside the file that declares the hook NAME. It holds an event as
-//! the dialect `ollm` spells it, and `expect`: the fields of the answer that matter. A text is expected somewhere in the
-//! actual text, an object as a part of the actual object, everything else as it is.
+//! A case is a JSON file below `cases/NAME/`, beside the file that declares the hook NAME. It holds an event as the
+//! dialect `ollm` spells it, and `expect`: the fields of the answer that matter. An expected text is looked for in the
+//! actual text, an expected object in the actual object. Every other value must be equal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{TrailingCommas, json_value};
+use ollm_catalog::{Problem, Severity, TrailingCommas, read_json};
 use ollm_engine::Outcome;
 use ollm_protocol::dialect::OLLM;
-use ollm_protocol::{Event, Hook, joined};
+use ollm_protocol::{Code, Event, Hook, joined};
 use serde_json::{Map, Value, json};
 
 use crate::outcome;
 
-/// Larger files are no cases.
+/// Larger files are not read as cases.
 const LARGEST_CASE: u64 = 1 << 20;
 
-/// What a case may expect something of.
+/// The fields of an answer that a case may check.
 const FIELDS: &[&str] = &[
     "flow",
     "continue",
@@ -53,7 +53,7 @@ pub fn schema() -> Value {
             },
             "expect": {
                 "type": "object",
-                "description": "The fields of the answer that matter: texts and objects in part, everything else as it is",
+                "description": "The fields of the answer that matter: texts and objects in part, everything else exactly",
                 "properties": anything,
                 "additionalProperties": false,
             },
@@ -74,11 +74,20 @@ pub struct Case {
     expect: Map<String, Value>,
 }
 
-/// A case that could be read, or the name of one and why it could not.
-pub type Found = Result<Case, (String, String)>;
+/// A case, or the reason why it cannot be read.
+pub type FoundCase = Result<Case, BrokenCase>;
+
+/// A case that cannot be read.
+#[derive(Debug)]
+pub struct BrokenCase {
+    /// Its name, that of its file.
+    pub name: String,
+    /// Why, and where in the file.
+    pub problem: Box<Problem>,
+}
 
 /// The cases of a hook, by name.
-pub fn of_hook(hook: &Hook) -> Vec<Found> {
+pub fn of_hook(hook: &Hook) -> Vec<FoundCase> {
     let Some(folder) = hook.spec.origin.file.parent() else { return Vec::new() };
     let Ok(entries) = fs::read_dir(folder.join("cases").join(&hook.spec.name)) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -87,17 +96,32 @@ pub fn of_hook(hook: &Hook) -> Vec<Found> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-fn read(path: &Path) -> Found {
+/// Reads one case.
+pub fn read(path: &Path) -> FoundCase {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    parse(path, &name).map_err(|why| (name, format!("{}: {why}", path.display())))
+    let of_file = |why: String| Box::new(Problem::of_file(Code::BrokenCase, Severity::Error, path, why));
+    let bytes = match ollm_store::read_bounded(path, LARGEST_CASE) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(BrokenCase { name, problem: of_file("it does not exist".to_owned()) }),
+        Err(error) => return Err(BrokenCase { name, problem: of_file(error.to_string()) }),
+    };
+    match read_json(path, &String::from_utf8_lossy(&bytes), TrailingCommas::Refused) {
+        Ok(value) => parse(&value, &name).map_err(|why| BrokenCase { name, problem: of_file(why) }),
+        Err(problem) => Err(BrokenCase { name, problem: Box::new(Problem { code: Code::BrokenCase, ..*problem }) }),
+    }
 }
 
-fn parse(path: &Path, name: &str) -> Result<Case, String> {
-    let bytes = ollm_store::read_bounded(path, LARGEST_CASE)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| "it is gone".to_owned())?;
-    let value = json_value(&String::from_utf8_lossy(&bytes), TrailingCommas::Refused)
-        .map_err(|error| format!("it is not valid JSON: {error}"))?;
+/// Folders of cases beside a hook file whose hook does not exist; `is_known` tells which names exist.
+pub fn strays(folder: &Path, is_known: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let folders = fs::read_dir(folder.join("cases")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_stray = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.is_dir() && !is_known(&name)
+    };
+    folders.filter(is_stray).collect()
+}
+
+fn parse(value: &Value, name: &str) -> Result<Case, String> {
     let Some(Value::Object(expect)) = value.get("expect").cloned() else {
         return Err("`expect` must be an object with what the answer should hold".to_owned());
     };
@@ -114,7 +138,7 @@ fn parse(path: &Path, name: &str) -> Result<Case, String> {
 }
 
 impl Case {
-    /// What differs from what was expected, one line each.
+    /// The differences from the expected answer, one line each.
     pub fn differences(&self, outcome: &Outcome) -> Vec<String> {
         let actual = actual(outcome);
         let skip = outcome.skipped.first().filter(|_| outcome.reports.is_empty());
@@ -131,7 +155,7 @@ impl Case {
     }
 }
 
-/// What one hook made of an event, in the words of a case.
+/// The actual outcome of one hook, in the fields of a case.
 pub fn actual(outcome: &Outcome) -> Value {
     let report = outcome.reports.first();
     let answer = outcome::to_json(outcome);

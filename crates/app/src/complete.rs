@@ -1,5 +1,5 @@
-//! What every event is told beside what its sender knows: the person's own words from the configuration, and where a file is in
-//! the project.
+//! Adds data to every event that its sender does not know: the person's own values from the configuration, and the path
+//! of a file in the project.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::app_context::AppContext;
 
-/// The event with what was missing; fields that it has stay as they are.
+/// The event with missing data added; its own fields stay unchanged.
 pub(crate) fn complete<'e>(event: &'e Event, config: &Config, context: &AppContext) -> Cow<'e, Event> {
     let user = user_data(config);
     let user = (!event.data.contains_key("user") && user != UserData::default()).then(|| user.to_json());
@@ -22,17 +22,25 @@ pub(crate) fn complete<'e>(event: &'e Event, config: &Config, context: &AppConte
     }
     let mut event = event.clone();
     event.data.extend(user.map(|user| ("user".to_owned(), user)));
-    event.data.extend(file.map(|file| ("file".to_owned(), file)));
+    if let Some(file) = file {
+        for (name, of_file) in [("path", "absolutePath"), ("diff", "changes")] {
+            if let (false, Some(value)) = (event.data.contains_key(name), file.get(of_file)) {
+                event.data.insert(name.to_owned(), value.clone());
+            }
+        }
+        event.data.insert("file".to_owned(), file.into());
+    }
     Cow::Owned(event)
 }
 
-/// What the person configured for hooks to know.
+/// The values that the person configured for hooks.
 pub(crate) fn user_data(config: &Config) -> UserData {
     UserData { preferences: config.user("preferences"), settings: config.user("settings") }
 }
 
-/// The file of an event by its path in the project and by its whole path; nothing where it has no path as text.
-fn file_data(event: &Event, context: &AppContext) -> Option<Value> {
+/// The path of an event's file in the project and its absolute path, with the difference; `None` if the event has no
+/// path as text.
+fn file_data(event: &Event, context: &AppContext) -> Option<Map<String, Value>> {
     let mut file = match event.data.get("file") {
         Some(Value::Object(file)) => file.clone(),
         Some(_) => return None,
@@ -46,5 +54,8 @@ fn file_data(event: &Event, context: &AppContext) -> Option<Value> {
     let paths = [("path", inside), ("absolutePath", whole.as_path())];
     let paths: Option<Vec<_>> = paths.into_iter().map(|(name, path)| Some((name, path.to_str()?))).collect();
     file.extend(paths?.into_iter().map(|(name, path)| (name.to_owned(), path.into())));
-    Some(file.into())
+    if let Some(diff) = event.text("diff").filter(|_| !file.contains_key("changes")) {
+        file.insert("changes".to_owned(), diff.into());
+    }
+    Some(file)
 }

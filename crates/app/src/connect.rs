@@ -1,11 +1,14 @@
-//! Other agents, and whether they ask us: which are installed, our entries in their settings, and since when they fire.
+//! Connects other agents to us: finds installed agents, writes our entries into their settings, and knows when they
+//! last asked us.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_catalog::connection::{
-    Connected, Made, Wish, asks_us, connected, disconnected, in_home, rejected, switches_hooks_off,
+    Connected, ConnectionSpec, MadeParts, about_event, asks_us, connected, disconnected, in_home, own_lines, rejected,
+    switches_hooks_off, without_own_lines,
 };
 use ollm_process::{Children, End, Job, Limits, find_program};
 use ollm_protocol::dialect::agents::home::{Commands, Form, LineShell, OwnFile};
@@ -19,7 +22,7 @@ use crate::error::AppError;
 mod boxed;
 mod import;
 mod line;
-mod nonce;
+pub(crate) mod nonce;
 mod record;
 mod status;
 
@@ -30,15 +33,15 @@ pub use line::{Caller, line};
 use record::{Original, Record};
 pub use status::{AgentStatus, Asker, Link, LinkState, agents, asker_of, number_of, remember_fired, status};
 
-/// Larger settings files are not touched.
+/// Larger settings files are not changed.
 const LARGEST_FILE: u64 = 4 << 20;
 
-/// Whose settings.
+/// Whose work the settings apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those for all of a person's work.
+    /// All of a person's work.
     User,
-    /// Those of the project, for everybody who works in it.
+    /// The project, for everybody who works in it.
     Project,
 }
 
@@ -52,30 +55,30 @@ impl Scope {
     }
 }
 
-/// A change of an agent's settings that was not made yet.
+/// A planned change of an agent's settings.
 #[derive(Debug)]
 pub struct Plan<'a> {
     /// The agent.
     pub agent: &'a AgentDialect,
     scope: Scope,
-    /// The files, each with what it held and what it will hold; nothing for one that goes.
+    /// The files that change, with their content before and after.
     pub files: Vec<PlannedFile>,
-    /// What the agent makes of it, and a person should know.
+    /// Warnings for the person about how the agent treats the change.
     pub warnings: Vec<String>,
-    made: Made,
+    made: MadeParts,
 }
 
-/// A file before and after.
+/// A file before and after the change.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PlannedFile {
     /// Where it is.
     pub path: PathBuf,
-    /// What it holds; nothing where there is no such file.
+    /// Its present content; `None` if the file does not exist.
     pub before: Option<String>,
-    /// What it is to hold; nothing where it goes.
+    /// Its planned content; `None` if the file is removed.
     pub after: Option<String>,
     executable: bool,
-    /// Whether it holds what is not ours, so that a copy is kept.
+    /// Whether it holds text of others, so that a copy is kept.
     precious: bool,
 }
 
@@ -95,7 +98,7 @@ pub fn agent(name: &str) -> Result<&'static AgentDialect, AppError> {
     })
 }
 
-/// Where an agent reads its hooks.
+/// The file that an agent reads its hooks from.
 pub fn place(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<PathBuf, AppError> {
     match scope {
         Scope::User => {
@@ -124,7 +127,7 @@ fn project(context: &AppContext) -> Result<&Path, AppError> {
     })
 }
 
-/// What an agent's settings will be when it asks us.
+/// Plans the settings of an agent that asks us.
 pub fn plan<'a>(
     agent: &'a AgentDialect,
     scope: Scope,
@@ -140,13 +143,14 @@ pub fn plan<'a>(
     let line = |event: &str| line(agent, scope, event, caller);
     if let Form::Own(files) = agent.home.form {
         let files = files(&Commands { events: agent.home.events, line: &line });
-        let files = files.into_iter().map(|file| own_file(agent, &place, file)).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Plan { agent, scope, files, warnings: Vec::new(), made: Made::default() });
+        let own = |file: OwnFile| own_file(agent, scope, &place.join(&file.path), file, context);
+        let files = files.into_iter().map(own).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Plan { agent, scope, files, warnings: Vec::new(), made: MadeParts::default() });
     }
     let before = read(&place)?;
     let text = before.as_deref().unwrap_or_default();
     let Connected { text: after, made } =
-        connected(text, &Wish { agent, line: &line }).map_err(|why| broken(&place, &why))?;
+        connected(text, &ConnectionSpec { agent, line: &line }).map_err(|why| broken(&place, &why))?;
     let mut warnings = Vec::new();
     if switches_hooks_off(&after) {
         warnings.push(format!(
@@ -163,11 +167,11 @@ pub fn plan<'a>(
     Ok(Plan { agent, scope, files: vec![file], warnings, made })
 }
 
-/// What an agent's settings will be when it asks us no more.
+/// Plans the settings of an agent that no longer asks us.
 pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, context: &AppContext) -> Result<Plan<'a>, AppError> {
     let place = place(agent, scope, context)?;
     let record = Record::of(&record::Key { agent: agent.name, scope, file: &place }, context);
-    let mut plan = Plan { agent, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
+    let mut plan = Plan { agent, scope, files: Vec::new(), warnings: Vec::new(), made: MadeParts::default() };
     if let Form::Own(_) = agent.home.form {
         for path in own_paths(agent) {
             let path = place.join(path);
@@ -176,28 +180,27 @@ pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, context: &AppCont
                 plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
                 continue;
             }
-            plan.files.push(PlannedFile {
-                path,
-                before: Some(before),
-                after: None,
-                executable: false,
-                precious: false,
-            });
+            let precious = is_edited(agent, scope, &path, &before, context);
+            let after = without_own_lines(&before, agent.name);
+            plan.files.push(PlannedFile { path, before: Some(before), after, executable: false, precious });
         }
         return Ok(plan);
     }
     let Some(before) = read(&place)? else { return Ok(plan) };
-    // Where nobody touched it since, what was there before is put back to the letter.
+    // If the file did not change since, its exact earlier content comes back.
     let untouched = record.as_ref().filter(|record| record.written == digest_bytes(before.as_bytes()));
+    // A file that was moved away and replaced by a link is not the file that we made.
+    let is_link = place.is_symlink();
     let after = match untouched.map(|record| &record.original) {
-        Some(Original::Missing) => None,
+        Some(Original::Missing) if !is_link => None,
         Some(Original::Kept(copy)) if let Some(text) = read(copy)? => Some(text),
         _ => {
-            let made =
-                record.as_ref().map_or_else(|| Made { hooks: true, events: events(agent) }, |known| known.made.clone());
+            let made = record
+                .as_ref()
+                .map_or_else(|| MadeParts { hooks: true, events: events(agent) }, |known| known.made.clone());
             let (text, empty) =
                 disconnected(&before, agent.name, agent.home.form, &made).map_err(|why| broken(&place, &why))?;
-            let created = record.as_ref().is_none_or(|record| record.created);
+            let created = !is_link && record.as_ref().is_none_or(|record| record.created);
             (!empty || !created || text == before).then_some(text)
         }
     };
@@ -226,16 +229,16 @@ impl Plan<'_> {
         shown.collect()
     }
 
-    /// Writes it down: each file right or not at all, with a copy of what was there before. The copies are returned.
+    /// Writes the planned files, each atomically, after copying the earlier content. Returns the copies.
     pub fn carry_out(&self, context: &AppContext) -> Result<Vec<PathBuf>, AppError> {
         context.need_home()?;
-        // Who asked us before it was told to, did so by another way.
+        // If the agent asked us before, it did so by another connection.
         status::forget_fired(self.agent, context);
         let mut copies = Vec::new();
         for file in self.files.iter().filter(|file| file.changes()) {
             let precious = file.before.as_deref().filter(|_| file.precious);
             let backup = precious.map(|text| backup(self.agent, &file.path, text, context)).transpose()?;
-            // Somebody may have written to it while a person looked at the difference.
+            // Another program may have written to the file while the person reviewed the difference.
             if read(&file.path)? != file.before {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
                 return Err(AppError::new(Code::Busy, message).hint("try again"));
@@ -266,7 +269,7 @@ impl Plan<'_> {
     }
 }
 
-/// Forgets entries that somebody else took out.
+/// Forgets our entries that a person or another program removed.
 pub fn forget(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<(), AppError> {
     let place = place(agent, scope, context)?;
     let own = own_paths(agent).iter().map(|path| place.join(path)).collect::<Vec<_>>();
@@ -280,17 +283,29 @@ pub fn forget(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Resul
     Ok(())
 }
 
-fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
-    let path = folder.join(&file.path);
-    let before = read(&path)?;
+fn own_file(
+    agent: &AgentDialect,
+    scope: Scope,
+    path: &Path,
+    file: OwnFile,
+    context: &AppContext,
+) -> Result<PlannedFile, AppError> {
+    let before = read(path)?;
     if before.as_deref().is_some_and(|text| !asks_us(text, agent.name)) {
         let message = format!("{} is there already and is not ours", path.display());
         return Err(AppError::new(Code::ForeignFile, message).hint("move it away, and try again"));
     }
-    Ok(PlannedFile { path, before, after: Some(file.text), executable: file.executable, precious: false })
+    let precious = before.as_deref().is_some_and(|text| is_edited(agent, scope, path, text, context));
+    Ok(PlannedFile { path: path.to_owned(), before, after: Some(file.text), executable: file.executable, precious })
 }
 
-/// The files of ours alone that an agent has, below its folder.
+/// Whether a file that is only ours was changed since we wrote it.
+fn is_edited(agent: &AgentDialect, scope: Scope, file: &Path, text: &str, context: &AppContext) -> bool {
+    let record = Record::of(&record::Key { agent: agent.name, scope, file }, context);
+    record.is_none_or(|record| record.written != digest_bytes(text.as_bytes()))
+}
+
+/// The files in an agent's folder that are only ours.
 fn own_paths(agent: &AgentDialect) -> Vec<String> {
     let Form::Own(files) = agent.home.form else { return Vec::new() };
     let files = files(&Commands { events: agent.home.events, line: &|_| String::new() });
@@ -312,16 +327,16 @@ fn write(path: &Path, text: &str, executable: bool) -> Result<(), AppError> {
         .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))
 }
 
-/// Removes the empty folders around a file that was ours, up to the one that bears our name.
+/// Removes the empty folders around a removed file of ours, up to the one with our name.
 fn remove_own_folders(file: &Path) {
     let named = |folder: &&Path| folder.file_name().is_some_and(|name| name == "ollm");
     let Some(own) = file.ancestors().skip(1).find(named) else { return };
     let inner = file.ancestors().skip(1).take_while(|folder| folder.starts_with(own));
-    // A folder with anything else in it stays.
+    // A folder with other files in it stays.
     inner.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
 }
 
-/// Keeps what a file held, where no agent looks for settings.
+/// Copies the earlier content of a file to a place where no agent reads settings.
 fn backup(agent: &AgentDialect, path: &Path, text: &str, context: &AppContext) -> Result<PathBuf, AppError> {
     let digest = digest_bytes(text.as_bytes()).to_string();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -336,21 +351,62 @@ fn broken(path: &Path, why: &str) -> AppError {
         .hint("mend it first, or move it away")
 }
 
-/// The event by which a new connection is tried; no hook is for it.
+/// The event that tests a new connection; no hook handles it.
 pub const TEST_EVENT: &str = "ollm_connect_test";
 
-/// Whom a line that ended well led to.
+/// The program that a line reached, if the line ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
-    /// Us, as far as can be known.
+pub enum ReachedProgram {
+    /// Our program, as far as can be known.
     Us,
-    /// Nobody: a project's line goes on where there is no program of ours.
+    /// No program: on a machine without ours, a project's line does nothing.
     Nobody,
 }
 
-/// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
-pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &AppContext) -> Result<Reached, String> {
-    let line = line(agent, scope, TEST_EVENT, &Caller { program, shell_calls: ShellCalls::AsTheyAre });
+/// Runs our lines in an agent's files, in the agent's own shell, with an event that no hook handles. Returns the
+/// problem, if there is one.
+pub fn try_lines(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<ReachedProgram, String> {
+    let mut reached = ReachedProgram::Us;
+    for line in lines_to_try(agent, scope, context)? {
+        if try_line(agent, &line, context)? == ReachedProgram::Nobody {
+            reached = ReachedProgram::Nobody;
+        }
+    }
+    Ok(reached)
+}
+
+/// Our lines in an agent's files, changed to send the test event. Lines that differed only in their event become one.
+fn lines_to_try(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<BTreeSet<String>, String> {
+    let lines = own_lines_of(agent, scope, context)?;
+    if scope == Scope::Project && lines.iter().any(|found| !line::is_ours(agent, found)) {
+        return Err("it is not as ollm writes it, and came with the project, so it was not tried".to_owned());
+    }
+    Ok(lines.iter().map(|line| about_event(line, TEST_EVENT)).collect())
+}
+
+/// Our lines in an agent's files.
+fn own_lines_of(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<Vec<String>, String> {
+    let place = place(agent, scope, context).map_err(|error| error.message)?;
+    let files = match agent.home.form {
+        Form::Own(_) => own_paths(agent).iter().map(|path| place.join(path)).collect(),
+        Form::Groups | Form::Flat(_) => vec![place],
+    };
+    let mut lines = Vec::new();
+    for file in files {
+        let text = read(&file).map_err(|error| error.message)?.unwrap_or_default();
+        lines.extend(own_lines(&text, agent.name, agent.home.form)?);
+    }
+    Ok(lines)
+}
+
+/// How the lines in an agent's files treat its shell calls.
+pub fn shell_calls(agent: &AgentDialect, scope: Scope, context: &AppContext) -> ShellCalls {
+    let lines = own_lines_of(agent, scope, context).unwrap_or_default();
+    let is_boxed = lines.iter().any(|line| line.split_whitespace().any(|word| word == "--box"));
+    if is_boxed { ShellCalls::InBox } else { ShellCalls::AsTheyAre }
+}
+
+fn try_line(agent: &AgentDialect, line: &str, context: &AppContext) -> Result<ReachedProgram, String> {
     let dialect = by_name(agent.name).ok_or("its dialect is not known")?;
     let nonce = nonce::nonce();
     let event =
@@ -367,14 +423,18 @@ pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &Ap
         args: vec![option.into(), line.into()],
         env: context.variables.clone(),
         cwd: Some(context.cwd.clone()),
-        stdin: dialect.write_event(&event, &Addressee { name: "ollm", version: "1.0.0" }),
+        stdin: dialect.write_event(&event, &Addressee::new("ollm", "1.0.0")),
         limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
         ..Job::new(shell)
     };
     let outcome = Children::new().run(job);
     match outcome.end {
-        End::Exited(0) if nonce::is_unheard(&nonce, &event, dialect, context) => Ok(Reached::Nobody),
-        End::Exited(0) => Ok(Reached::Us),
+        End::Exited(0) if nonce::is_unheard(&nonce, &event, dialect, context) => Ok(ReachedProgram::Nobody),
+        End::Exited(0) => Ok(ReachedProgram::Us),
+        // Agents that show nothing else are told of it by a failing line.
+        End::Exited(_) if String::from_utf8_lossy(&outcome.stderr).contains(line::MISSING) => {
+            Ok(ReachedProgram::Nobody)
+        }
         End::Exited(status) => {
             let words = String::from_utf8_lossy(&outcome.stderr).trim().to_owned();
             Err(format!("it exited with status {status}{}{words}", if words.is_empty() { "" } else { ": " }))

@@ -1,8 +1,8 @@
 //! Orders to a running chat or run: `ollm mcp stop` in one terminal acts on the servers of another.
 //!
-//! Each conversation that has servers listens on a socket of its own in a folder that only its owner can enter. An order
-//! is one line of JSON, and so is the answer. Both ends check that the other one is the same user; a conversation also
-//! checks that whoever orders was not started by an agent, which could otherwise stop the server that judges it.
+//! Each conversation with servers listens on a socket of its own. Only its owner can enter the folder of the socket. An
+//! order is one line of JSON, and so is the answer. Both ends check that the other one is the same user. A conversation
+//! also refuses orders from a process that an agent started: it could stop the server that judges it.
 //!
 //! Commands that need no conversation never come here.
 
@@ -20,28 +20,28 @@ use crate::app_context::AppContext;
 mod client;
 mod host;
 
-pub use client::{Chat, Found, ask};
+pub use client::{Chat, FoundChats, ask};
 pub use host::Control;
 
-/// The version of what is said.
+/// The version of the messages.
 const VERSION: u64 = 1;
-/// The longest order.
+/// The longest request, in bytes.
 const LONGEST_ORDER: u64 = 64 << 10;
-/// The longest answer: logs are bounded by the servers' own bounds.
+/// The longest answer, in bytes; the servers bound their own logs.
 const LONGEST_ANSWER: u64 = 8 << 20;
-/// What the names of sockets end in.
+/// The suffix of socket names.
 const SUFFIX: &str = ".sock";
 
-/// What a conversation is asked to do with its servers.
+/// An order to a conversation about its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// Say how they are.
+    /// Report their state.
     Status,
-    /// End them.
+    /// Stop them.
     Stop,
-    /// End them and start them again.
+    /// Stop them and start them again.
     Restart,
-    /// Say what they said.
+    /// Return their logs.
     Logs,
 }
 
@@ -61,19 +61,19 @@ impl ControlCommand {
         ControlCommand::ALL.iter().find(|(known, _)| *known == name).map(|(_, deed)| *deed)
     }
 
-    /// Whether anything is different afterwards.
+    /// Whether the order changes anything.
     fn changes(self) -> bool {
         matches!(self, ControlCommand::Stop | ControlCommand::Restart)
     }
 }
 
-/// An order.
+/// A request.
 #[derive(Debug, PartialEq, Eq)]
 struct ControlRequest {
     deed: ControlCommand,
-    /// The project whose conversations are meant.
+    /// The project whose conversations should act.
     place: String,
-    /// The servers; all without one.
+    /// The names of the servers; empty means all.
     servers: Vec<String>,
 }
 
@@ -95,26 +95,26 @@ impl ControlRequest {
     }
 }
 
-/// Where conversations listen.
+/// The folder of the sockets.
 pub(crate) fn folder(context: &AppContext) -> PathBuf {
     context.state().join("chats")
 }
 
-/// Whether nobody else can enter a folder.
+/// Whether only the folder's owner can enter it.
 fn is_own(meta: &Metadata) -> bool {
     const OTHERS: u32 = 0o077;
     meta.is_dir() && meta.uid() == current_uid() && meta.mode() & OTHERS == 0
 }
 
-/// What tells the conversations of one project from those of another.
+/// The identifier of a project, by which its conversations differ from others.
 fn place(context: &AppContext) -> String {
     let place = context.places.project.as_deref().unwrap_or(&context.cwd);
     place.canonicalize().as_deref().unwrap_or(place).to_string_lossy().into_owned()
 }
 
-/// A way to a socket that is short enough for the system, however long the path of its folder is.
+/// Opens a socket by a path that is short enough for the system, however long its folder's path is.
 fn way<T>(folder: &Path, name: &str, go: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    /// What Linux takes; others take a little less.
+    /// The limit on Linux; other systems allow a little less.
     const LONGEST: usize = 100;
     let path = folder.join(name);
     if path.as_os_str().len() <= LONGEST {
@@ -125,7 +125,7 @@ fn way<T>(folder: &Path, name: &str, go: impl FnOnce(&Path) -> io::Result<T>) ->
     go(&PathBuf::from(format!("/proc/self/fd/{number}")).join(name))
 }
 
-/// The other end's user and process, where the system tells.
+/// The user and process at the other end, if the system tells.
 #[cfg(target_os = "linux")]
 fn peer(stream: &UnixStream) -> io::Result<Option<(u32, u32)>> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
@@ -134,11 +134,11 @@ fn peer(stream: &UnixStream) -> io::Result<Option<(u32, u32)>> {
 
 #[cfg(not(target_os = "linux"))]
 fn peer(_: &UnixStream) -> io::Result<Option<(u32, u32)>> {
-    // The folder keeps others out.
+    // The folder's permissions keep other users out.
     Ok(None)
 }
 
-/// One message: a line of JSON.
+/// Sends one message as a line of JSON.
 fn send(mut stream: &UnixStream, message: &Value) -> io::Result<()> {
     stream.write_all(format!("{message}\n").as_bytes())
 }

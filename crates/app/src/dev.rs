@@ -1,6 +1,6 @@
-//! Work on an extension: its hooks run as they are at the moment, for the events of its golden cases, and for nothing else.
+//! Development of an extension: runs its current hooks for the events of its golden cases, and for nothing else.
 //!
-//! No approval is written. That its hooks may run lives in this process alone, which holds a lock as long as it does.
+//! It writes no approval. Only this process knows that the hooks may run, and it holds a lock meanwhile.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::cases;
 use crate::error::AppError;
 use crate::rehearsal::{CaseResult, Rehearsal};
 
-/// A person who works on an extension. Only one at a time does.
+/// A person's work on an extension. A lock allows only one at a time.
 #[derive(Debug)]
 pub struct DevSession {
     /// The extension's folder.
@@ -25,19 +25,19 @@ pub struct DevSession {
     _lock: File,
 }
 
-/// What came of one look at an extension.
+/// The result of one run over an extension.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct DevRound {
     /// Its name.
     pub name: String,
-    /// What is wrong with it.
+    /// Problems with the extension.
     pub problems: Vec<Problem>,
-    /// What came of its golden cases.
+    /// The results of its golden cases.
     pub results: Vec<CaseResult>,
 }
 
-/// Says yes to the hooks of the extension, each time anew, and no to all others.
+/// Approves the extension's hooks, each time anew, and refuses all others.
 #[derive(Debug)]
 struct OwnHooks(BTreeSet<String>);
 
@@ -48,25 +48,27 @@ impl Approver for OwnHooks {
 }
 
 impl DevSession {
-    /// Begins to work on the extension in a folder; an agent may not.
+    /// Begins work on the extension in a folder; fails for an agent.
     pub fn open(folder: &Path, context: &AppContext) -> Result<DevSession, AppError> {
-        refuse_agents(context, "run an extension that nobody approved")?;
+        refuse_agents(context, "run an extension that is not approved")?;
         context.need_home()?;
+        let named = context.places.home.join("extensions").join(folder);
         let folder = context.cwd.join(folder);
-        let root = folder.canonicalize().ok().filter(|root| is_package(root)).ok_or_else(|| {
+        let package = |folder: &Path| folder.canonicalize().ok().filter(|root| is_package(root));
+        let root = package(&folder).or_else(|| package(&named)).ok_or_else(|| {
             AppError::new(Code::UnknownExtension, format!("there is no extension in {}", folder.display()))
-                .hint("name a folder with a manifest.json, or with a package of another agent")
+                .hint("name a folder with a manifest.json or a package of another agent, or an extension of your own")
         })?;
         let digest = digest_bytes(root.as_os_str().as_encoded_bytes()).to_string();
         let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
         let failed = |error: String| AppError::new(Code::Busy, error);
         let lock = lock_file(&context.state().join("dev").join(format!("{short}.lock")))
             .map_err(|error| failed(error.to_string()))?;
-        lock.try_lock().map_err(|_| failed(format!("somebody works on {} already", root.display())))?;
+        lock.try_lock().map_err(|_| failed(format!("another process already works on {}", root.display())))?;
         Ok(DevSession { root, _lock: lock })
     }
 
-    /// Reads the extension anew, and runs its golden cases.
+    /// Reads the extension anew and runs its golden cases.
     pub fn round(&self, context: &AppContext) -> Result<DevRound, AppError> {
         let mut stage = Rehearsal::new(context)?;
         let (extension, problems) = validate_extension(&self.root, &stage.app.rules);

@@ -1,4 +1,5 @@
-//! One event through the hooks of this user and project, from loading to the trace: for whoever is started for it.
+//! Passes one event through the hooks of this user and project, from loading to the trace. For processes that are
+//! started for one event.
 
 use std::time::{Instant, SystemTime};
 
@@ -17,44 +18,50 @@ use crate::trace;
 use crate::undeclared::undeclared_today;
 use crate::watch::FileNote;
 
+pub(crate) use failures::failure_events;
+pub use failures::{tell_late_failure, tell_server_failure};
+
 pub mod agent;
+mod failures;
+mod news;
 mod told;
 
-/// How an event is passed through the hooks.
+/// Options of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner<'a> {
-    /// The outcome lists also the hooks that do not fit.
+    /// Whether the outcome also lists the hooks that do not fit.
     pub explain: bool,
     /// The agent that asks.
     pub asked_by: Option<&'static str>,
-    /// When the hooks that still run are ended, and their failure policies decide.
+    /// The deadline at which running hooks are ended and their failure policies decide.
     pub deadline: Option<Deadline<'a>>,
-    /// What tells the event apart from others of its session: one that another process decides about gets the same answer.
+    /// Identifies the event in its session. If another process decides about the same event, this one gives the same
+    /// answer.
     pub number: Option<&'a str>,
-    /// Who hears the verdict, where that is another agent.
+    /// The agent that receives the verdict, if it is not our own.
     pub listener: Option<Listener<'a>>,
 }
 
-/// When an answer is due.
+/// The deadline of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline<'a> {
     /// When it is due.
     pub due: Instant,
-    /// What is said of a hook that was not done by then.
+    /// The message about a hook that missed the deadline.
     pub missed: &'a str,
 }
 
-/// Who hears a verdict.
+/// The agent that receives a verdict.
 #[derive(Clone, Copy, Debug)]
 pub enum Listener<'a> {
     /// The agent that sent this event.
     Asking(&'static AgentDialect, &'a Request),
-    /// An agent that did already what the verdict is about.
+    /// An agent that has already done what the verdict is about.
     Finished(&'static AgentDialect),
 }
 
 impl Listener<'_> {
-    /// What of a verdict does not reach the agent.
+    /// The part of a verdict that does not reach the agent.
     fn unheard(self, verdict: &Verdict) -> Option<String> {
         match self {
             Listener::Asking(agent, request) => agent.unheard(request, verdict),
@@ -82,7 +89,7 @@ pub fn dispatch(
     Ok(through(app?, event, manner, context, notices))
 }
 
-/// Passes an event through the hooks of an engine that is not needed any more.
+/// Passes an event through the hooks of an application that is not needed afterwards.
 pub fn through(
     app: App,
     event: &Event,
@@ -100,12 +107,13 @@ pub fn through(
         }
         _ => Turn::Alone,
     };
-    // Whoever asks us to end from now on waits until the hooks and what they left have ended.
+    // From here on, a request to end waits until the hooks and their leftover processes have ended.
     let children = app.engine.children();
     children.end_soon();
     let hold = children.hold_signals();
-    // Who watches the project does not tell hooks of the same change again.
+    // With this note, a program that watches the project does not tell hooks of the same change again.
     let note = FileNote::begin(&timed, context);
+    let is_ours = !manner.explain && !matches!(turn, Turn::Decided(_));
     let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
         (_, Manner { explain: true, .. }) => app.dispatch_explained(&timed),
@@ -120,10 +128,10 @@ pub fn through(
     };
     drop(note);
     outcome.unheard = manner.listener.and_then(|listener| listener.unheard(&outcome.verdict));
-    // After the refusal of a guard nothing of the project is read, its folders neither.
+    // After a guard's refusal, nothing of the project is read, not even its folders.
     outcome.notes = if app.has_unread() { Vec::new() } else { undeclared_today(context) };
     outcome.notes.iter().for_each(|note| notices.tell(note));
-    // These were told when the files were read.
+    // These problems were already told when the files were read.
     outcome.notes.splice(0..0, app.problems.iter().map(Problem::to_string));
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(notices);
@@ -133,12 +141,15 @@ pub fn through(
     drop(hold);
     app.engine.trust.remember();
     told::tell(event, &outcome, context, notices);
-    // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
+    if is_ours && !app.has_unread() {
+        failures::tell_failures(event, &outcome, manner.deadline, context, notices);
+    }
+    // Our children's guard process ends when we end; an orderly shutdown would only delay the host.
     std::mem::forget(app);
     outcome
 }
 
-/// The same event with the time it came to us, where its host does not say when it happened.
+/// The event with its time of arrival, unless its host says when it happened.
 fn timed(event: &Event) -> Event {
     let mut event = event.clone();
     event.data.entry("timestamp").or_insert_with(|| iso(SystemTime::now()).into());

@@ -1,4 +1,4 @@
-//! Why the application cannot do what was asked: a stable code that a program can act on, the message, and ways out.
+//! Errors of the application: a stable code that a program can act on, the message, and hints.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -7,36 +7,38 @@ use ollm_catalog::Problem;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::UnknownEvent;
 
-/// A failure for people.
+/// An error for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct AppError {
-    /// What kind of failure it is; its class says what a program can do about it.
+    /// The code of the error; its class tells a program what to do about it.
     pub code: Code,
     /// What happened, to what.
     pub message: String,
-    /// What to do about it, one line each.
+    /// Hints on what to do, one line each.
     pub hints: Vec<String>,
+    /// The place in a file that it is about, if there is one.
+    pub problem: Option<Box<Problem>>,
 }
 
 impl AppError {
-    /// A failure without a way out yet.
+    /// An error without hints.
     pub fn new(code: Code, message: impl Into<String>) -> AppError {
-        AppError { code, message: message.into(), hints: Vec::new() }
+        AppError { code, message: message.into(), hints: Vec::new(), problem: None }
     }
 
-    /// What was asked for makes no sense.
+    /// An error for a request that makes no sense.
     pub fn usage(message: impl Into<String>) -> AppError {
         AppError::new(Code::Usage, message)
     }
 
-    /// A file that could not be changed stays as it was.
+    /// An error for a file that could not be changed; it keeps its content.
     pub(crate) fn unwritten(path: &Path, error: &dyn Display) -> AppError {
         AppError::new(Code::NotWritten, format!("{} was not changed: {error}", path.display()))
     }
 
-    /// The same with a way out.
+    /// The error with one more hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> AppError {
         self.hints.push(hint.into());
@@ -44,16 +46,16 @@ impl AppError {
     }
 }
 
-/// An unknown event cannot be read, wherever it is named.
+/// An unknown event is an error wherever it is named.
 impl From<UnknownEvent> for AppError {
     fn from(unknown: UnknownEvent) -> AppError {
         AppError::new(Code::UnknownEvent, unknown.to_string())
     }
 }
 
-/// A problem that stops us.
+/// A fatal problem.
 impl From<&Problem> for AppError {
     fn from(problem: &Problem) -> AppError {
-        AppError::new(problem.code, problem.sentence())
+        AppError { problem: Some(Box::new(problem.clone())), ..AppError::new(problem.code, problem.sentence()) }
     }
 }

@@ -1,20 +1,21 @@
-//! What a person sees of an extension before they approve it: everything it brings, or, if an earlier state of it was
+//! The review of an extension before approval. It shows everything the extension brings or, if an earlier state was
 //! approved, only what is new.
 
 use std::path::Path;
 
-use ollm_catalog::{Extension, ServerSpec, SettingSpec, validate_extension};
+use ollm_catalog::{Extension, ServerSpec, SettingKind, SettingSpec, validate_extension};
 use ollm_protocol::{Hook, Rules};
 use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, unusual_rows};
+use serde_json::Value;
 
 use crate::App;
 
-/// The folder of an extension, with what a person should see of it.
+/// The folder of an extension, with the rows for the person.
 pub(crate) fn folder(extension: &Extension) -> ExtensionFolder {
     ExtensionFolder { rows: brings(extension), ..ExtensionFolder::new(&extension.name, &extension.root) }
 }
 
-/// Everything to look at before it is approved.
+/// Everything to review before it is approved.
 pub(crate) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<String>, app: &App) -> Review {
     let trust = &app.engine.trust;
     let mut review = trust.review(&folder(extension), proposal);
@@ -26,7 +27,8 @@ pub(crate) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<
     review
 }
 
-/// What an extension brings now that it did not when it was approved, and what it no longer brings.
+/// The differences between the approved extension and the present one: what it newly brings, and what it no longer
+/// brings.
 pub fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<Row> {
     let (old, _) = validate_extension(before, rules);
     let mut rows = Vec::new();
@@ -35,6 +37,8 @@ pub fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<Row
         let lower = is_lower(is, was);
         rows.push(("version", format!("{was} → {is}{}", if lower { ", which is lower" } else { "" })));
     }
+    let wider = extension.manifest.permissions.widened(&old.manifest.permissions);
+    rows.extend(wider.into_iter().map(|text| ("widened", text)));
     let (old, new) = (parts(&old), parts(extension));
     let fresh = new.iter().filter(|part| !old.contains(part)).map(|(what, text)| ("added", format!("{what} {text}")));
     rows.extend(fresh);
@@ -69,7 +73,7 @@ pub fn title(extension: &Extension) -> String {
     format!("{} {}", extension.name, extension.manifest.version)
 }
 
-/// Everything it brings or wants, each on a line that does not depend on where its folder is.
+/// Everything it brings or needs. The lines do not depend on the location of its folder.
 fn parts(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
     let hooks = extension.hooks.iter().flat_map(|hook| hook_rows(hook, &extension.root));
@@ -86,7 +90,7 @@ fn parts(extension: &Extension) -> Vec<Row> {
     programs.chain(permissions).chain(settings).chain(skills).collect()
 }
 
-/// A hook in rows: what runs at which events, and then all of it that is not as usual.
+/// A hook in rows: its program and events first, then everything unusual about it.
 fn hook_rows(hook: &Hook, root: &Path) -> Vec<Row> {
     let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
     let (folder, inside) = (root.display().to_string(), format!("{}/", root.display()));
@@ -97,10 +101,18 @@ fn hook_rows(hook: &Hook, root: &Path) -> Vec<Row> {
     std::iter::once(("hook", line)).chain(more).collect()
 }
 
+/// A setting with everything that decides its value; parts that may reveal a secret are left out.
 fn setting_line(setting: &SettingSpec) -> String {
-    let marks = [("required", setting.required), ("sensitive", setting.sensitive)];
+    let SettingSpec { name, description, kind, env_var, sensitive, required, default, choices, pattern } = setting;
+    let marks = [("required", *required), ("sensitive", *sensitive), (kind.name(), *kind != SettingKind::Text)];
     let mut marks: Vec<String> = marks.iter().filter(|(_, on)| *on).map(|(mark, _)| (*mark).to_owned()).collect();
-    marks.extend(setting.env_var.as_ref().map(|name| format!("from {name}")));
+    marks.extend(env_var.as_ref().map(|name| format!("from {name}")));
+    if !sensitive {
+        marks.extend(default.as_ref().map(|value| format!("default {value}")));
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        marks.extend((!choices.is_empty()).then(|| format!("one of {}", choices.join(" "))));
+        marks.extend(pattern.as_ref().map(|pattern| format!("matches {pattern}")));
+    }
     let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
-    format!("{}{marks}: {}", setting.name, setting.description)
+    format!("{name}{marks}: {description}")
 }

@@ -1,7 +1,7 @@
-//! Sleeps until one of some files has changed.
+//! Sleeps until one of several files has changed.
 //!
-//! The system tells that something happened in their folders, and stamps tell whether it matters. Where the system cannot tell,
-//! stamps are compared every second instead.
+//! The system reports changes in their folders, and stamps decide whether these matter. If the system cannot report
+//! changes, stamps are compared every second instead.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,35 +15,37 @@ use crate::wake_signal::{Wait, WakeSignal};
 
 mod folder_watches;
 
-use folder_watches::{FolderWatches, Touched};
+use folder_watches::{FolderWatches, TouchedFolders};
 
-/// How often stamps are compared where the system cannot tell.
+/// How often stamps are compared if the system cannot report changes.
 const POLL: Duration = Duration::from_secs(1);
-/// How long nothing may change before it counts: a file is written in several steps.
+/// How long files must be quiet before a change counts, because programs write a file in several steps.
 const QUIET: Duration = Duration::from_millis(100);
-/// It counts after this long even if it goes on.
+/// A change counts after this long, even if the files are not quiet.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Looks at files.
+/// Takes the stamps of the files.
 type Look<'a> = Box<dyn Fn() -> (FileStamps, StampedPaths) + Send + 'a>;
 
 /// Follows files from the moment it is made.
 pub struct FileFollower<'a> {
     look: Look<'a>,
     seen: FileStamps,
-    /// None where the system cannot tell of all of them.
+    /// `None` if the system cannot report on all of them.
     watches: Option<FolderWatches>,
-    /// Whatever happens in this folder counts.
+    /// Every change in this folder counts.
     live: Option<PathBuf>,
-    /// Whether a change counts before it has settled.
+    /// Whether a change counts before the files are quiet.
     is_eager: bool,
+    /// Whether there is a change that was not reported yet.
+    is_due: bool,
 }
 
-/// What came of a wait.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Followed {
+pub(crate) enum FollowResult {
     Changed,
-    /// Nothing has changed; somebody woke us.
+    /// Nothing has changed; another thread woke us.
     Woken,
     Ended,
 }
@@ -51,30 +53,43 @@ pub(crate) enum Followed {
 impl<'a> FileFollower<'a> {
     pub(crate) fn new(look: Look<'a>) -> FileFollower<'a> {
         let seen = look().0;
-        let mut follower = FileFollower { look, seen, watches: FolderWatches::new(), live: None, is_eager: false };
+        let watches = FolderWatches::new();
+        let mut follower = FileFollower { look, seen, watches, live: None, is_eager: false, is_due: false };
         follower.seen = follower.look();
         follower
     }
 
-    /// Follows everything that an application was loaded from.
-    pub fn of_app(app: &'a App, context: &'a AppContext) -> FileFollower<'a> {
-        FileFollower::new(Box::new(move || stamped(context, &app.directories, &app.files_in_place())))
+    /// Follows the files that will be loaded here, starting before the load.
+    pub fn before_load(context: &'a AppContext) -> FileFollower<'a> {
+        FileFollower::new(Box::new(move || stamped(context, &[], &[])))
     }
 
-    /// Follows all that is known of servers, also in the conversations that run.
-    pub fn of_servers(servers: &'a Servers<'a>) -> FileFollower<'a> {
-        let (live, files) = (crate::control::folder(servers.context), servers.files());
-        let folder = live.clone();
-        let look = move || {
-            let (stamps, mut paths) = stamped(servers.context, servers.directories(), &files);
+    /// Follows everything that an application was loaded from.
+    pub fn follow_app(&mut self, app: &App, context: &'a AppContext) {
+        let (directories, files) = (app.directories.clone(), app.files_in_place());
+        self.follow(Box::new(move || stamped(context, &directories, &files)));
+    }
+
+    /// Follows all files about servers, including those of running conversations.
+    pub fn follow_servers(&mut self, servers: &Servers<'a>) {
+        let (context, directories, files) = (servers.context, servers.directories().to_vec(), servers.files());
+        let folder = crate::control::folder(context);
+        self.live = Some(folder.clone());
+        self.follow(Box::new(move || {
+            let (stamps, mut paths) = stamped(context, &directories, &files);
             paths.roots.insert(folder.clone());
             paths.folders.extend(folder.is_dir().then(|| folder.clone()));
             (stamps, paths)
-        };
-        FileFollower { live: Some(live), ..FileFollower::new(Box::new(look)) }
+        }));
     }
 
-    /// Follows these files; what is written counts at once.
+    /// Follows other files. A change since the last look counts too, because it may not have been read.
+    fn follow(&mut self, look: Look<'a>) {
+        self.look = look;
+        self.is_due = self.look() != self.seen;
+    }
+
+    /// Follows these files; a change counts at once.
     pub fn of_files(files: Vec<PathBuf>) -> FileFollower<'a> {
         FileFollower { is_eager: true, ..FileFollower::new(Box::new(move || FileStamps::of_files(&files))) }
     }
@@ -83,40 +98,41 @@ impl<'a> FileFollower<'a> {
     pub fn has_changed(&mut self, wake: &WakeSignal) -> bool {
         loop {
             match self.wait(wake) {
-                Followed::Changed => return true,
-                Followed::Woken => {}
-                Followed::Ended => return false,
+                FollowResult::Changed => return true,
+                FollowResult::Woken => {}
+                FollowResult::Ended => return false,
             }
         }
     }
 
-    /// Waits until one of the files has changed, or somebody wakes us.
-    pub(crate) fn wait(&mut self, wake: &WakeSignal) -> Followed {
+    /// Waits until one of the files has changed, or another thread wakes us.
+    pub(crate) fn wait(&mut self, wake: &WakeSignal) -> FollowResult {
         loop {
             let longest = self.watches.is_none().then_some(POLL);
             if let Some(watches) = &self.watches {
                 watches.wake(wake);
             }
-            let waited = wake.wait(longest);
+            let waited = if self.is_due { Wait::Elapsed } else { wake.wait(longest) };
             if waited == Wait::Ended {
-                return Followed::Ended;
+                return FollowResult::Ended;
             }
             let touched = self.watches.as_mut().map(FolderWatches::take);
-            if touched.as_ref().is_some_and(Touched::is_other) {
-                return Followed::Woken;
+            if touched.as_ref().is_some_and(TouchedFolders::is_other) {
+                return FollowResult::Woken;
             }
             let is_live = touched.is_some_and(|touched| self.live.as_ref().is_some_and(|live| touched.is_below(live)));
-            let Some(now) = self.settled(wake) else { return Followed::Ended };
+            let Some(now) = self.settled(wake) else { return FollowResult::Ended };
+            self.is_due = false;
             if std::mem::replace(&mut self.seen, now) != now || is_live {
-                return Followed::Changed;
+                return FollowResult::Changed;
             }
             if waited == Wait::Woken {
-                return Followed::Woken;
+                return FollowResult::Woken;
             }
         }
     }
 
-    /// Looks until two looks see the same: what differs is still being written. None once `wake` has ended.
+    /// Looks until two looks are equal; until then a file may still be half written. `None` once `wake` has ended.
     fn settled(&mut self, wake: &WakeSignal) -> Option<FileStamps> {
         let (began, mut now) = (Instant::now(), self.look());
         while now != self.seen && !self.is_eager && began.elapsed() < LONGEST {
@@ -131,13 +147,13 @@ impl<'a> FileFollower<'a> {
         Some(now)
     }
 
-    /// Looks at the files, and has the system tell of all their folders from then on.
+    /// Takes the stamps of the files, and watches all their folders from then on.
     fn look(&mut self) -> FileStamps {
         loop {
             let (stamps, paths) = (self.look)();
             let Some(watches) = &mut self.watches else { return stamps };
             match watches.set(paths) {
-                // What happened in a folder before it was watched is seen by another look.
+                // A second look sees changes from before the folder was watched.
                 Some(is_more) if is_more => {}
                 Some(_) => return stamps,
                 None => {
@@ -149,7 +165,7 @@ impl<'a> FileFollower<'a> {
     }
 }
 
-/// The files that decide what is declared, and may run, with these of other agents.
+/// The files that decide what is declared and what may run, with these files of other agents.
 pub(crate) fn stamped(
     context: &AppContext,
     directories: &[PathBuf],
@@ -166,6 +182,21 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn what_changes_while_something_is_loaded_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let wake = WakeSignal::new().unwrap();
+        let mut follower = FileFollower::of_files(vec![file.clone()]);
+        fs::write(&file, "one").unwrap();
+        assert!(follower.has_changed(&wake));
+        fs::write(&file, "two, which came too late for those who read the file").unwrap();
+        let files = vec![file];
+        follower.follow(Box::new(move || FileStamps::of_files(&files)));
+        assert!(follower.has_changed(&wake));
+        assert!(!follower.is_due);
+    }
 
     #[test]
     fn a_change_of_a_file_wakes_also_where_its_folder_is_made_for_it() {
@@ -220,6 +251,6 @@ mod tests {
         let mut follower = FileFollower::of_files(vec![folder.path().join("file")]);
         fs::write(folder.path().join("other"), "x").unwrap();
         wake.wake();
-        assert_eq!(follower.wait(&wake), Followed::Woken);
+        assert_eq!(follower.wait(&wake), FollowResult::Woken);
     }
 }

@@ -1,4 +1,5 @@
-//! Git, started so that nothing that a repository's own configuration names (a pager, a file system monitor, a hook) is run.
+//! Runs git safely: git starts no program that a repository's own configuration names, such as a pager, a file system
+//! monitor or a hook.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,25 +12,25 @@ use ollm_protocol::Code;
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// More than this git does not list: some hundred thousand files.
+/// The limit on git's output, enough for some hundred thousand files.
 const MOST_OUTPUT: usize = 32 << 20;
 
 /// One run of git.
 #[derive(Debug)]
 pub(crate) struct GitJob<'a> {
     pub(crate) folder: &'a Path,
-    /// What it is to do, after the options that keep it calm.
+    /// Git's arguments, after the options that disable pagers, monitors and hooks.
     pub(crate) args: &'a [&'a str],
     pub(crate) stdin: Vec<u8>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) timeout: Duration,
     pub(crate) most_output: usize,
-    /// The largest file that it may write.
+    /// The largest file that git may write.
     pub(crate) largest_file: Option<u64>,
 }
 
 impl<'a> GitJob<'a> {
-    /// A short question about a repository.
+    /// A short query about a repository.
     pub(crate) fn new(context: &AppContext, folder: &'a Path, args: &'a [&'a str]) -> GitJob<'a> {
         let env = context.variables.clone();
         GitJob {
@@ -43,12 +44,12 @@ impl<'a> GitJob<'a> {
         }
     }
 
-    /// What git says.
+    /// Runs git and returns its output.
     pub(crate) fn run(self, context: &AppContext) -> Result<Vec<u8>, AppError> {
         self.run_until(context, &|| false)
     }
 
-    /// What git says, unless somebody stops it.
+    /// Runs git and returns its output, unless `stop` ends it.
     pub(crate) fn run_until(self, context: &AppContext, stop: &dyn Fn() -> bool) -> Result<Vec<u8>, AppError> {
         let missing = || AppError::new(Code::GitFailed, "git is not on your PATH");
         let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
@@ -88,12 +89,12 @@ impl<'a> GitJob<'a> {
     }
 }
 
-/// What git says in a folder.
+/// Runs git in a folder and returns its output.
 pub(crate) fn git(context: &AppContext, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
     GitJob::new(context, folder, args).run(context)
 }
 
-/// The path that git says in a folder.
+/// Runs git in a folder and returns the path that it prints.
 pub(crate) fn git_path(context: &AppContext, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
     let mut bytes = git(context, folder, args)?;
     while bytes.last() == Some(&b'\n') {

@@ -6,26 +6,27 @@ use std::sync::Arc;
 
 use ollm_catalog::{GUARDS, Severity, configuration};
 use ollm_engine::{Reason, Skip};
-use ollm_guard::{Guards, Shelter};
+use ollm_guard::{Guards, ProtectedPlaces, moved};
 use ollm_protocol::{
     Action, ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
 };
 
 use crate::app_context::AppContext;
 
-/// Both guards, with what they know of their surroundings. Whoever shares them reads a call once.
+/// Both guards, with the protected places. Engines that share the guards read a call only once.
 pub(crate) fn shared_guards(context: &AppContext) -> Arc<Guards> {
     Arc::new(Guards::new(shelter(context)))
 }
 
-/// Whose files are protected here.
-pub(crate) fn shelter(context: &AppContext) -> Shelter {
-    Shelter {
+/// The places that the guards protect here.
+pub(crate) fn shelter(context: &AppContext) -> ProtectedPlaces {
+    ProtectedPlaces {
         home: context.places.user_home.clone(),
         ollm_home: context.places.home.clone(),
         projects: context.places.projects().map(Path::to_owned).collect(),
         executable: context.program.clone(),
         policy: context.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
+        moved: moved(&|name| context.variable(name)),
         cwd: context.cwd.clone(),
     }
 }
@@ -44,7 +45,7 @@ pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<G
     refusing.peek()?;
     let places = context.places.users_own();
     let (config, problems) = configuration(&places, &|name| context.variable(name), &context.overrides);
-    // A configuration that cannot be relied on is told by the one who loads everything.
+    // The loader of everything reports a configuration that cannot be relied on.
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;
     }
@@ -52,16 +53,17 @@ pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<G
     refusing.find(|hook| wanted.contains(&hook.spec.name)).map(|hook| hook.spec.name)
 }
 
-/// A guard that panics here fails again in the engine, where its failure policy decides.
+/// Whether a guard refuses an event. A guard that panics here panics again in the engine, where its failure policy
+/// decides.
 fn refuses(hook: &Hook, event: &Event) -> bool {
     let Action::Builtin(guard) = &hook.action else { return false };
     catch_unwind(AssertUnwindSafe(|| guard.call(event))).is_ok_and(|verdict| verdict.flow.refuses())
 }
 
-/// The id of what stands for the hooks of a project that were not read.
+/// The id of the placeholder for a project's hooks that were not read.
 pub(crate) const UNREAD_PROJECT: &str = "workspace";
 
-/// Stands for the hooks of a project that were not read.
+/// The placeholder for a project's hooks that were not read.
 pub(crate) fn unread_project(guard: &str, context: &AppContext) -> Option<Skip> {
     let spec = HookSpec {
         name: "hooks of the project".to_owned(),
@@ -71,7 +73,7 @@ pub(crate) fn unread_project(guard: &str, context: &AppContext) -> Option<Skip> 
     let project = context.places.project.as_deref().map(|project| project.display().to_string()).unwrap_or_default();
     let detail = format!("guard `{guard}` refused, so the hooks of {project} were not loaded");
     let hook = Arc::new(Hook::new(spec, &Rules::default()).ok()?);
-    Some(Skip { hook, reason: Reason::AfterBlock, detail })
+    Some(Skip::new(&hook, Reason::AfterBlock, detail))
 }
 
 /// The id of a guard.
@@ -85,16 +87,16 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
         source: Source::Builtin,
         priority: Priority::Critical,
         on_failure: Some(OnFailure::Ask),
-        // The user's own hooks still have their say, and their log, when a guard refuses.
+        // In this dialect, the user's own hooks still decide and log when a guard refuses.
         dialect: Some("agent".to_owned()),
-        // Hooks of that dialect leave sub-agents alone; a guard does not, or an agent would send one.
+        // Hooks of that dialect skip sub-agents; a guard does not, or an agent would send a sub-agent.
         reach: Some(Reach::All),
         ..HookSpec::new(guard_id(name), "before_tool", ActionSpec::Builtin(guard))
     };
     Hook::new(spec, &Rules::default())
 }
 
-/// A guard that judges ahead of the engine, which takes its verdict over.
+/// A guard that judges before the engine does; the engine reuses its verdict.
 fn guard_ahead(name: &str, guards: &Arc<Guards>) -> Builtin {
     let guards = Arc::clone(guards);
     if name == "self-protection" {

@@ -1,5 +1,5 @@
-//! The application of `ollm` without a terminal: it loads what is declared, joins the rooms, keeps servers and sessions
-//! alive, and prints nothing. The program `ollm` is one door to it; another program may be the next.
+//! The application of `ollm` without a terminal. It loads what is declared, connects the other crates, keeps servers
+//! and sessions alive, and prints nothing. The program `ollm` is one front end; other programs can embed it.
 
 #![forbid(unsafe_code)]
 
@@ -38,6 +38,7 @@ mod nested;
 mod notifier;
 pub mod outcome;
 mod port;
+mod problems;
 pub mod questions;
 pub mod rehearsal;
 mod reload;
@@ -55,7 +56,9 @@ mod wake_signal;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
-pub use app::{App, LoadOptions, Only, extensions, extensions_again, extensions_as_approved, switch_name, unreliable};
+pub use app::{
+    App, ExtensionFilter, LoadOptions, extensions, extensions_again, extensions_as_approved, switch_name, unreliable,
+};
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
 pub use belongings::{belongings, remove_belongings, remove_empty_file};
@@ -63,11 +66,11 @@ pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::AppError;
 pub use file_follower::FileFollower;
-pub use forecast::{Forecast, Step};
+pub use forecast::Forecast;
 pub use live_app::LiveApp;
 pub use migrate::{MigrateError, migrate, migrate_on_load, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
-pub use port::{Notices, Person, Shared};
+pub use port::{Notices, Person, SharedPort};
 pub use reload::ReloadWatcher;
 pub use senders::unsent_events;
 pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
@@ -78,14 +81,14 @@ mod tests {
     use ollm_agent::Session;
 
     use super::session::{PromptPorts, SessionOptions, SessionSetup};
-    use super::{App, AppBuilder, AppContext, LiveApp, Shared};
+    use super::{App, AppBuilder, AppContext, LiveApp, SharedPort};
 
-    /// It does not compile otherwise.
+    /// A compile-time check.
     #[test]
     fn an_app_and_a_session_can_be_moved_into_a_thread() {
         fn is_send<T: Send>() {}
         is_send::<(App, AppBuilder, AppContext, LiveApp)>();
-        is_send::<(PromptPorts<'static>, SessionOptions, SessionSetup, Shared<Vec<String>>)>();
+        is_send::<(PromptPorts<'static>, SessionOptions, SessionSetup, SharedPort<Vec<String>>)>();
         is_send::<Session<'static>>();
     }
 }

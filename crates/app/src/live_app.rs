@@ -1,10 +1,11 @@
-//! An application in use: events are passed through it, and between turns it is read anew.
+//! A live application: events pass through it, and between turns it is reloaded.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::app::App;
 
-/// An application that several parts of a session use. Every thread may read it; only the reload between turns changes it.
+/// An application that several parts of a session share. Every thread may read it; only the reload between turns
+/// changes it.
 #[derive(Debug)]
 pub struct LiveApp(RwLock<App>);
 
@@ -14,12 +15,12 @@ impl LiveApp {
         LiveApp(RwLock::new(app))
     }
 
-    /// The application as it is now. A reload waits until the guard is dropped.
+    /// The present application. A reload waits until the guard is dropped.
     pub fn read(&self) -> RwLockReadGuard<'_, App> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The application for the one who changes it.
+    /// The application, for the reload that changes it.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, App> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

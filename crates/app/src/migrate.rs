@@ -1,4 +1,4 @@
-//! Older names of settings become today's: when somebody asks for it, and in the user's own file when it is first read.
+//! Replaces older names of settings by their present ones: on request, and when the user's own file is first read.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::agent_signs::refuse_agents;
 use crate::app_context::AppContext;
 
-/// The log of migrations holds no more than this.
+/// Beyond this size, the log of migrations drops its oldest lines.
 const LARGEST_LOG: u64 = 1 << 20;
 
-/// Why older names are still there, or why nobody will know of it.
+/// The reason why older names remain, or why the log has no line about the change.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrateError {
-    /// The file stays as it is.
+    /// The file stays unchanged.
     #[error(transparent)]
     Edit(#[from] EditError),
     /// The file was changed.
@@ -27,7 +27,7 @@ pub enum MigrateError {
     Log(FileError),
 }
 
-/// Replaces the older names in one file of the configuration, with a copy of it beside it and a line in the log.
+/// Replaces the older names in one configuration file. Saves a copy beside it and adds a line to the log.
 pub fn migrate(layer: Layer, context: &AppContext) -> Result<Migration, MigrateError> {
     let migration = migrate_config(&context.places, layer)?;
     if !migration.moves.is_empty() {
@@ -36,15 +36,15 @@ pub fn migrate(layer: Layer, context: &AppContext) -> Result<Migration, MigrateE
     Ok(migration)
 }
 
-/// A migration for programs.
+/// A migration as JSON.
 pub fn migration_json(migration: &Migration) -> Value {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let moves: Vec<Value> = migration.moves.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
     json!({"file": shown(&migration.file), "moves": moves, "backup": migration.backup.as_deref().map(shown)})
 }
 
-/// Migrates the user's own file where it has older names; the line about it, in place of the problems with them. Agents may
-/// not rewrite the configuration, and a file that cannot be rewritten stays: the problems are told then.
+/// Migrates the user's own file if it has older names. Returns a line about it, which replaces the problems with these
+/// names. Agents may not rewrite the configuration. If the file is not rewritten, the problems stay.
 pub fn migrate_on_load(problems: &mut Vec<Problem>, context: &AppContext) -> Option<String> {
     let own = context.places.config();
     let older = |problem: &Problem| problem.remedy == Some(Remedy::MigrateConfiguration) && problem.file == own;

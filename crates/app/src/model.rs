@@ -1,5 +1,5 @@
-//! Which model answers: what was typed, else what the environment says, else the configuration, else what a local
-//! Ollama has.
+//! Chooses the model. The command line comes first, then the environment, then the configuration, then a local Ollama's
+//! models.
 
 use std::path::Path;
 
@@ -12,36 +12,40 @@ use serde_json::{Map, Value};
 
 use crate::app_context::AppContext;
 use crate::error::AppError;
+use library::{ChosenModel, Library};
 
 pub mod key;
 pub mod library;
+mod names;
 
-/// Where OpenAI's own models are.
+pub use names::names;
+
+/// The address of OpenAI's own models.
 const OPENAI: &str = "https://api.openai.com/v1";
-/// Where Anthropic's own models are.
+/// The address of Anthropic's own models.
 const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 
-/// What the configuration says about the model.
+/// The configured settings of the model.
 #[derive(Debug, Default)]
 pub struct ModelConfig {
     provider: Option<String>,
     name: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
-    /// Where a key stands that should not stand there.
+    /// The place of a key that must not be in the settings.
     misplaced: Option<String>,
-    /// How freely it answers.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// How many tokens it can look at.
+    /// The size of the context window, in tokens.
     pub context_window: Option<u64>,
     /// How often it may repeat itself.
     pub max_repeats: Option<u64>,
-    /// What is handed on as it is.
+    /// Options that are passed on unchanged.
     options: Map<String, Value>,
 }
 
 impl ModelConfig {
-    /// What this configuration says.
+    /// The model's settings in this configuration.
     pub fn of(config: &Config) -> ModelConfig {
         let mut wish = ModelConfig::default();
         for (name, setting) in config.model() {
@@ -52,7 +56,7 @@ impl ModelConfig {
                 "name" => wish.name = text(),
                 "baseUrl" => wish.base_url = text().map(|url| url.trim_end_matches('/').to_owned()),
                 "apiKeyEnv" => wish.key_variable = text(),
-                // Keys do not stand in a file of settings, and are no option of a model either.
+                // A key does not belong in a settings file, and is no option of a model.
                 "apiKey" => wish.misplaced = Some(setting.origin.to_string()),
                 "temperature" => wish.temperature = setting.value.as_f64(),
                 "contextWindow" => wish.context_window = setting.value.as_u64(),
@@ -64,14 +68,12 @@ impl ModelConfig {
         wish
     }
 
-    /// The model the configuration names, if it names one.
-    fn model(&self, context: &AppContext) -> Result<Option<ModelName>, AppError> {
+    /// The configured model, if one is configured.
+    fn model(&self, context: &AppContext) -> Result<Option<ChosenModel>, AppError> {
         let Some(name) = &self.name else {
             return match self.provider(context)? {
                 None if self.base_url.is_none() => Ok(None),
-                None | Some(Provider::Ollama) => {
-                    library::choose(&self.ollama(context), self.key(context), context).map(Some)
-                }
+                None | Some(Provider::Ollama) => library::choose(&Library::of(self, context)?, context).map(Some),
                 Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?", context)),
             };
         };
@@ -80,7 +82,7 @@ impl ModelConfig {
             None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}"), context))?,
         };
         model.base_url = model.base_url.or_else(|| self.base_url.clone());
-        Ok(Some(model))
+        Ok(Some(ChosenModel { name: model, why: None }))
     }
 
     fn provider(&self, context: &AppContext) -> Result<Option<Provider>, AppError> {
@@ -93,12 +95,17 @@ impl ModelConfig {
         found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
     }
 
-    /// The server of the model that the configuration names.
-    fn server(&self, context: &AppContext) -> Result<String, AppError> {
+    /// The configured address and its provider; the model's name may contain both.
+    fn place(&self, context: &AppContext) -> Result<(Option<String>, Option<Provider>), AppError> {
         let named = self.name.as_deref().filter(|_| self.provider.is_none()).map(ModelName::parse).transpose();
         let named = named.map_err(|error| wrong(&format!("model.name: {error}"), context))?;
         let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
-        match (url, self.provider(context)?.or(named.map(|name| name.provider))) {
+        Ok((url, self.provider(context)?.or(named.map(|name| name.provider))))
+    }
+
+    /// The server of the configured model.
+    fn server(&self, context: &AppContext) -> Result<String, AppError> {
+        match self.place(context)? {
             (Some(url), _) => Ok(url),
             (None, Some(Provider::OpenAi | Provider::Responses)) => Ok(OPENAI.to_owned()),
             (None, Some(Provider::Anthropic)) => Ok(ANTHROPIC.to_owned()),
@@ -111,7 +118,7 @@ impl ModelConfig {
         }
     }
 
-    /// What is handed on; an Ollama loads the model with the window that is wanted.
+    /// The options to pass on; an Ollama also loads the model with the wanted context window.
     fn options_for(&self, provider: Provider) -> Map<String, Value> {
         let mut options = self.options.clone();
         if let (Provider::Ollama, Some(window)) = (provider, self.context_window) {
@@ -120,58 +127,59 @@ impl ModelConfig {
         options
     }
 
-    /// Where Ollama is.
+    /// The address of Ollama: the configured one, unless it is another provider's.
     fn ollama(&self, context: &AppContext) -> String {
-        self.base_url.clone().unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref()))
+        match self.place(context) {
+            Ok((Some(url), None | Some(Provider::Ollama))) => url,
+            _ => ollama_url(context.variable("OLLAMA_HOST").as_deref()),
+        }
     }
 
-    /// The key for the server that the configuration names.
+    /// The key for the configured server.
     fn key(&self, context: &AppContext) -> Option<String> {
         let own = self.key_variable.as_ref().and_then(|name| context.variable(name));
         own.or_else(|| context.variable("OLLM_MODEL_KEY")).filter(|key| !key.is_empty())
     }
 }
 
-/// Whether somebody says which model is to answer.
-pub(crate) fn is_named(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> bool {
-    typed.is_some() || context.variable("OLLM_MODEL").is_some_and(|name| !name.is_empty()) || wish.name.is_some()
+/// A model that is ready for requests.
+pub(crate) struct OpenedModel {
+    pub(crate) model: Box<dyn Model>,
+    /// The reason for this choice, if no person named the model.
+    pub(crate) why: Option<String>,
 }
 
-/// The model to ask, by the name that was typed.
+/// The model for the name that was typed.
 pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Result<Box<dyn Model>, AppError> {
+    choose(typed, wish, context).map(|opened| opened.model)
+}
+
+/// The model for the name that was typed, with the reason for the choice.
+pub(crate) fn choose(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Result<OpenedModel, AppError> {
     let named = typed.map(str::to_owned).or_else(|| context.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
-    let (name, configured) = match named {
+    let chosen = match named {
         Some(typed) => {
             let name =
                 ModelName::parse(&typed).map_err(|error| AppError::new(Code::UnknownModel, error.to_string()))?;
-            (name, false)
+            ChosenModel { name, why: None }
         }
         None => match wish.model(context)? {
-            Some(name) => (name, true),
-            None => (library::choose(&wish.ollama(context), None, context)?, false),
+            Some(chosen) => chosen,
+            None => library::choose(&Library::of(wish, context)?, context)?,
         },
     };
-    let url = name.base_url;
-    let key = if configured { wish.key(context) } else { context.variable("OLLM_MODEL_KEY") };
-    let (url, key) = match name.provider {
-        Provider::Replay => {
-            let file = context.cwd.join(&name.name);
-            return Ok(Box::new(Replay::open(&file).map_err(|error| {
-                let failure = AppError::new(Code::ModelSettings, error.to_string());
-                if file.exists() { failure } else { failure.hint(context.tell(&Remedy::RecordModel)) }
-            })?));
-        }
-        Provider::Ollama => (url.unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref())), key),
-        // OpenAI's key is for OpenAI, Anthropic's for Anthropic; another server gets only the key that is meant for it.
-        Provider::OpenAi | Provider::Responses => match url {
-            None => (OPENAI.to_owned(), context.variable("OPENAI_API_KEY").or(key)),
-            Some(url) => (url, key),
-        },
-        Provider::Anthropic => match url {
-            None => (ANTHROPIC.to_owned(), context.variable("ANTHROPIC_API_KEY").or(key)),
-            Some(url) => (url, key),
-        },
-    };
+    let model = connect(chosen.name, wish, context)?;
+    Ok(OpenedModel { model, why: chosen.why })
+}
+
+fn connect(name: ModelName, wish: &ModelConfig, context: &AppContext) -> Result<Box<dyn Model>, AppError> {
+    if name.provider == Provider::Replay {
+        let file = context.cwd.join(&name.name);
+        return Ok(Box::new(Replay::open(&file).map_err(|error| {
+            let failure = AppError::new(Code::ModelSettings, error.to_string());
+            if file.exists() { failure } else { failure.hint(context.tell(&Remedy::RecordModel)) }
+        })?));
+    }
     if let Some(place) = &wish.misplaced {
         return Err(AppError::new(
             Code::ModelSettings,
@@ -179,10 +187,7 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
         )
         .hint(format!("remove it there, then {}", context.tell(&key::REMEDY))));
     }
-    let key = match key.filter(|key| !key.is_empty()) {
-        Some(key) => Some(key),
-        None => key::find(&url, context)?,
-    };
+    let (url, key) = address(name.provider, name.base_url, wish, context)?;
     let connection = Connection {
         temperature: wish.temperature,
         options: wish.options_for(name.provider),
@@ -197,11 +202,35 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
     })
 }
 
-/// The same model, written down as it answers.
+/// A provider's address, and the key for it.
+fn address(
+    provider: Provider,
+    url: Option<String>,
+    wish: &ModelConfig,
+    context: &AppContext,
+) -> Result<(String, Option<String>), AppError> {
+    let (usual, variable) = match provider {
+        Provider::Ollama | Provider::Replay => (ollama_url(context.variable("OLLAMA_HOST").as_deref()), None),
+        Provider::OpenAi | Provider::Responses => (OPENAI.to_owned(), Some("OPENAI_API_KEY")),
+        Provider::Anthropic => (ANTHROPIC.to_owned(), Some("ANTHROPIC_API_KEY")),
+    };
+    // OpenAI's key is only for OpenAI, and Anthropic's only for Anthropic. Another server gets only its own key.
+    let own = variable.filter(|_| url.is_none()).and_then(|variable| context.variable(variable));
+    let url = url.unwrap_or(usual);
+    let is_configured = wish.server(context).is_ok_and(|configured| configured == url);
+    let key = if is_configured { wish.key(context) } else { context.variable("OLLM_MODEL_KEY") };
+    let key = match own.or(key).filter(|key| !key.is_empty()) {
+        Some(key) => Some(key),
+        None => key::find(&url, context)?,
+    };
+    Ok((url, key))
+}
+
+/// Wraps a model so that its answers are recorded in a file.
 pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppError> {
     let record = Record::create(model, file);
-    let record = record
-        .map_err(|error| AppError::new(Code::NotWritten, format!("the answers cannot be written down: {error}")))?;
+    let record =
+        record.map_err(|error| AppError::new(Code::NotWritten, format!("the answers cannot be recorded: {error}")))?;
     Ok(Box::new(record))
 }
 

@@ -1,4 +1,4 @@
-//! Events that hooks send themselves: whose they are, and how deep they may nest.
+//! Events that hooks themselves send: their origin, and the limit on nesting.
 
 use ollm_engine::{DEPTH_VARIABLE, EXTENSION_VARIABLE};
 use ollm_protocol::{Code, Event, EventKind};
@@ -6,11 +6,11 @@ use ollm_protocol::{Code, Event, EventKind};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// A hook may send an event whose hook sends another one, and so on; further down it is a loop.
+/// The limit on hooks that send events to hooks that send events; deeper nesting is taken for a loop.
 const DEEPEST: u32 = 3;
 
-/// The event as a hook of an extension sends it: it carries the extension's name. That is for people and hooks to know, and
-/// decides nothing.
+/// The event with the name of the extension whose hook sends it. The name informs people and hooks, and decides
+/// nothing.
 #[must_use]
 pub fn sent_by_hook(mut event: Event, context: &AppContext) -> Event {
     let named = matches!(event.kind, EventKind::Custom | EventKind::UserTriggered);
@@ -20,12 +20,17 @@ pub fn sent_by_hook(mut event: Event, context: &AppContext) -> Event {
     event
 }
 
-/// Fails where an event would be too deep inside others. Only events that hooks send are counted, never those of agents.
-pub fn refuse_too_deep(context: &AppContext) -> Result<(), AppError> {
-    let depth = context.variable(DEPTH_VARIABLE).and_then(|depth| depth.parse().ok()).unwrap_or(0);
-    if depth <= DEEPEST {
+/// Fails if an event for hooks would nest too deep in events that hooks sent. The error says that `what` does not
+/// happen. Events of agents never count.
+pub fn refuse_too_deep(what: &str, context: &AppContext) -> Result<(), AppError> {
+    if !is_too_deep(context) {
         return Ok(());
     }
-    let message = format!("the event is not sent: it is inside {DEEPEST} others that hooks sent");
+    let message = format!("{what}: it is inside {DEEPEST} events that hooks sent");
     Err(AppError::new(Code::TooDeep, message).hint("a hook that sends the event it waits for calls itself"))
+}
+
+pub(crate) fn is_too_deep(context: &AppContext) -> bool {
+    let depth = context.variable(DEPTH_VARIABLE).and_then(|depth| depth.parse().ok()).unwrap_or(0);
+    depth > DEEPEST
 }

@@ -1,56 +1,64 @@
-//! What the operating system says was touched, gathered until it has settled.
+//! Collects the paths that the operating system reports as touched, until they are quiet.
 //!
-//! Only paths are kept, and how long ago they were touched: what became of them is found by comparison with what was
-//! there before.
+//! It keeps only paths and times. A comparison with the earlier state finds out what happened to them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use ollm_store::raw::read_regular;
+use ollm_store::{Digest, digest_bytes};
 
 use crate::wake_signal::WakeSignal;
 
-/// How long nothing may be touched before we look: editors write a file in several steps.
+/// How long paths must be quiet before we look, because editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(100);
-/// We look after this long even if it goes on.
+/// We look after this long, even if changes go on.
 const LONGEST: Duration = Duration::from_secs(1);
-/// With more touched paths than this the whole tree is compared instead.
+/// With more touched paths, the whole tree is compared.
 const MOST: usize = 100_000;
+/// The states of larger files are not recorded.
+const LONGEST_STATE: u64 = 8 << 20;
+/// How many states of one file are remembered.
+const MOST_STATES: usize = 16;
 
-/// Tells which paths were touched.
+/// Reports which paths were touched.
 pub(crate) struct Notifier {
     watcher: RecommendedWatcher,
-    shared: Arc<Shared>,
+    shared: Arc<NotifierShared>,
 }
 
 #[derive(Default)]
-struct Shared {
-    touched: Mutex<Touched>,
+struct NotifierShared {
+    touched: Mutex<TouchedPaths>,
+    /// Files of which every state is recorded, with the states so far.
+    observed: Mutex<HashMap<PathBuf, Vec<Digest>>>,
     news: Condvar,
-    /// Who else is woken.
+    /// Another signal that is woken too.
     wake: OnceLock<WakeSignal>,
 }
 
-/// The paths that were touched, and when each was first.
+/// The touched paths, each with the time of its first touch.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedPaths {
     pub(crate) paths: HashMap<PathBuf, SystemTime>,
-    /// Whether some are missing, so that everything has to be compared.
+    /// Whether some are missing, so that everything must be compared.
     pub(crate) is_incomplete: bool,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
-/// Why a folder is not watched.
+/// The reason why a folder is not watched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotifyError {
     /// The system has no watch left.
     #[error("the system has no more watches for folders")]
     NoWatchLeft,
-    /// It is not there any more.
+    /// The folder no longer exists.
     #[error("the folder is gone")]
     Gone,
     /// The system refuses.
@@ -60,52 +68,63 @@ pub(crate) enum NotifyError {
 
 impl Notifier {
     pub(crate) fn new() -> Result<Notifier, NotifyError> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<NotifierShared>::default();
         let teller = Arc::clone(&shared);
         let heard = move |event: notify::Result<Event>| teller.hear(event, Instant::now());
         let watcher = RecommendedWatcher::new(heard, Config::default().with_follow_symlinks(false));
         Ok(Notifier { watcher: watcher.map_err(NotifyError::of)?, shared })
     }
 
-    /// Watches what happens in a folder, but not below its folders.
+    /// Watches a folder, but not the folders in it.
     pub(crate) fn watch(&mut self, folder: &Path) -> Result<(), NotifyError> {
         self.watcher.watch(folder, RecursiveMode::NonRecursive).map_err(NotifyError::of)
     }
 
     /// Stops watching a folder, which may be gone.
     pub(crate) fn unwatch(&mut self, folder: &Path) {
-        // What was removed is not watched any more.
+        // The system has already stopped watching a removed folder.
         let _ = self.watcher.unwatch(folder);
     }
 
-    /// What was touched, once it has settled; nothing before.
-    pub(crate) fn take(&self, now: Instant) -> Option<Touched> {
+    /// Records the state of a file each time a program writes or replaces it.
+    pub(crate) fn observe(&self, path: &Path) {
+        self.shared.observed().insert(path.to_owned(), Vec::new());
+    }
+
+    /// The recorded states of a file, in order. The file is observed no longer.
+    pub(crate) fn observed(&self, path: &Path) -> Vec<Digest> {
+        self.shared.observed().remove(path).unwrap_or_default()
+    }
+
+    /// The touched paths, once they are quiet; `None` before.
+    pub(crate) fn take(&self, now: Instant) -> Option<TouchedPaths> {
         let mut touched = self.shared.lock();
         touched.has_settled(now).then(|| std::mem::take(&mut *touched))
     }
 
-    /// What was touched, settled or not.
-    pub(crate) fn take_all(&self) -> Touched {
+    /// All touched paths, whether or not they are quiet.
+    pub(crate) fn take_all(&self) -> TouchedPaths {
         std::mem::take(&mut *self.shared.lock())
     }
 
-    /// Wakes this one as well whenever something is touched, and now if something was. Only the first one is ever woken.
+    /// Also wakes this signal at each touch, and now if something was touched. Only the first signal given is ever
+    /// woken.
     pub(crate) fn wake(&self, wake: &WakeSignal) {
         if self.shared.wake.set(wake.clone()).is_ok() && self.is_unsettled() {
             wake.wake();
         }
     }
 
-    /// Whether something was touched that has not settled.
+    /// Whether something was touched that is not quiet yet.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.shared.lock().first.is_some()
     }
 
-    /// Waits until something is touched, at most for so long.
+    /// Waits until something is touched, at most this long.
     pub(crate) fn wait(&self, patience: Duration) {
         let touched = self.shared.lock();
         if touched.first.is_none() {
-            // Woken too early, the caller looks and waits again.
+            // If this wait ends too early, the caller looks and waits again.
             drop(self.shared.news.wait_timeout(touched, patience));
             return;
         }
@@ -118,7 +137,7 @@ impl NotifyError {
     fn of(error: notify::Error) -> NotifyError {
         match &error.kind {
             ErrorKind::MaxFilesWatch => NotifyError::NoWatchLeft,
-            // So many watchers, or so many open files, as this user may have.
+            // The user's limit on watchers or open files is reached.
             ErrorKind::Io(io) if io.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
                 NotifyError::NoWatchLeft
             }
@@ -129,18 +148,42 @@ impl NotifyError {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Touched> {
+impl NotifierShared {
+    fn lock(&self) -> MutexGuard<'_, TouchedPaths> {
         self.touched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn observed(&self) -> MutexGuard<'_, HashMap<PathBuf, Vec<Digest>>> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the present states of the observed files among these.
+    fn look(&self, paths: &[PathBuf]) {
+        let is_observed = |path: &&PathBuf| self.observed().contains_key(*path);
+        for path in paths.iter().filter(is_observed) {
+            let Ok(Some((bytes, _))) = read_regular(path, LONGEST_STATE) else { continue };
+            let digest = digest_bytes(&bytes);
+            let mut observed = self.observed();
+            if let Some(states) = observed.get_mut(path).filter(|states| states.len() < MOST_STATES)
+                && states.last() != Some(&digest)
+            {
+                states.push(digest);
+            }
+        }
+    }
+
     fn hear(&self, event: notify::Result<Event>, now: Instant) {
+        if let Ok(event) = &event
+            && is_whole(event.kind)
+        {
+            self.look(&event.paths);
+        }
         let mut touched = self.lock();
         match event {
-            // Whoever only reads changes nothing, and we read ourselves.
+            // A read changes nothing, and we read files ourselves.
             Ok(event) if is_read(event.kind) => return,
             Ok(event) if !event.need_rescan() => touched.add(event.paths, now),
-            // The queue ran over, or the system lost something in another way.
+            // The queue overflowed, or the system lost an event in another way.
             Ok(_) | Err(_) => touched.lose(now),
         }
         self.news.notify_all();
@@ -148,23 +191,28 @@ impl Shared {
     }
 }
 
-/// Whether nothing was written. A program that writes through memory shows only when it closes the file.
+/// Whether a program finished writing a file or moved it into place. A file that was only created is not whole yet.
+fn is_whole(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Modify(ModifyKind::Name(_)))
+}
+
+/// Whether the event is only a read. A program that writes through mapped memory shows only when it closes the file.
 fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(kind) if !matches!(kind, AccessKind::Close(AccessMode::Write)))
 }
 
-impl Touched {
-    /// Nobody knows what was touched.
-    pub(crate) fn unknown() -> Touched {
-        Touched { is_incomplete: true, ..Touched::default() }
+impl TouchedPaths {
+    /// Stands for unknown touched paths.
+    pub(crate) fn unknown() -> TouchedPaths {
+        TouchedPaths { is_incomplete: true, ..TouchedPaths::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.is_incomplete
     }
 
-    /// Takes in what was touched later.
-    pub(crate) fn merge(&mut self, later: Touched) {
+    /// Adds paths that were touched later.
+    pub(crate) fn merge(&mut self, later: TouchedPaths) {
         self.is_incomplete |= later.is_incomplete;
         for (path, at) in later.paths {
             self.paths.entry(path).or_insert(at);
@@ -213,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_touched_settles_after_a_quiet_moment() {
-        let (shared, now) = (Shared::default(), Instant::now());
+        let (shared, now) = (NotifierShared::default(), Instant::now());
         assert!(!shared.lock().has_settled(now));
         shared.hear(Ok(event("a")), now);
         shared.hear(Ok(event("a")), now + QUIET / 2);
@@ -224,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_never_rests_is_looked_at_all_the_same() {
-        let (shared, now) = (Shared::default(), Instant::now());
+        let (shared, now) = (NotifierShared::default(), Instant::now());
         for step in 0..=1000 {
             shared.hear(Ok(event("a")), now + LONGEST * step / 1000);
         }
@@ -235,10 +283,10 @@ mod tests {
     #[test]
     fn a_queue_that_ran_over_and_too_many_paths_ask_for_a_whole_look() {
         let now = Instant::now();
-        let lost = Shared::default();
+        let lost = NotifierShared::default();
         lost.hear(Ok(Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan)), now);
         assert!(lost.lock().is_incomplete && lost.lock().has_settled(now + QUIET));
-        let many = Shared::default();
+        let many = NotifierShared::default();
         for number in 0..=MOST {
             many.hear(Ok(event(&number.to_string())), now);
         }
@@ -247,7 +295,7 @@ mod tests {
 
     #[test]
     fn reading_touches_nothing() {
-        let shared = Shared::default();
+        let shared = NotifierShared::default();
         let read = Event::new(EventKind::Access(AccessKind::Any)).add_path("a".into());
         shared.hear(Ok(read), Instant::now());
         assert!(shared.lock().paths.is_empty());

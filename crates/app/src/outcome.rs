@@ -4,7 +4,7 @@ use ollm_engine::{Outcome, Report, Skip};
 use ollm_protocol::{Source, joined};
 use serde_json::{Map, Value, json};
 
-/// What came of an event, as `ollm hook run` prints it.
+/// The outcome of an event, as `ollm hook run` prints it.
 pub fn to_json(outcome: &Outcome) -> Value {
     let verdict = &outcome.verdict;
     json!({
@@ -26,7 +26,7 @@ pub fn to_json(outcome: &Outcome) -> Value {
     })
 }
 
-/// A built-in is shown only when it stands in the way.
+/// Whether to show a report: a built-in is shown only if it stops the operation.
 pub fn is_shown(report: &Report) -> bool {
     report.hook.spec.source != Source::Builtin || !report.verdict.flow.continues()
 }

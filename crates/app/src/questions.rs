@@ -1,7 +1,7 @@
-//! Questions that servers have while one of their tools is being called: to the person, and to the model.
+//! Questions of servers during a call of one of their tools: to the person, and to the model.
 //!
-//! A question is taken up by whoever waits for the call, and by nobody else: one that comes at any other time is declined,
-//! because the terminal then belongs to the conversation. The server's words are shown escaped, whole, and under its name.
+//! Only the thread that waits for the call takes up a question. At any other time questions are declined, because the
+//! terminal then belongs to the conversation. A server's words are shown escaped, in full, and under its name.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,28 +19,29 @@ mod sampling;
 
 pub use sampling::Sampler;
 
-/// The most of a server's own words that a person is asked about. More is declined: a yes counts only for what was shown.
+/// The longest server text that a person is asked about. A longer one is declined: a yes counts only for the text that
+/// was shown.
 const LONGEST: usize = 512 << 10;
 
-/// The questions that wait.
+/// The waiting questions.
 #[derive(Debug)]
 pub struct Questions {
     context: AppContext,
-    /// Who answers for the model, if there is one.
+    /// Answers questions to the model, if there is one.
     sampler: Option<Sampler>,
-    sender: Mutex<Sender<Asked>>,
-    waiting: Mutex<Receiver<Asked>>,
-    /// The servers of the calls that are waited for: only they may ask.
+    sender: Mutex<Sender<PendingQuestion>>,
+    waiting: Mutex<Receiver<PendingQuestion>>,
+    /// The servers of the calls in progress: only they may ask.
     called: Mutex<Vec<String>>,
 }
 
-/// A question and the way back.
-enum Asked {
+/// A question and the channel for its reply.
+enum PendingQuestion {
     Person(String, Value, Reply<ElicitAnswer>),
     Model(String, Value, Reply<Result<Value, String>>),
 }
 
-/// The time of a call; questions that are left at its end are declined.
+/// The time of a call; dropping it declines the questions that are left.
 #[derive(Debug)]
 pub struct Floor<'a> {
     questions: &'a Questions,
@@ -48,7 +49,7 @@ pub struct Floor<'a> {
 }
 
 impl Questions {
-    /// Somebody who can answer: the person at the terminal, if there is one, and the model, if one is lent.
+    /// Answers questions by the person at the terminal, if there is one, and by the model, if servers may use it.
     pub fn new(context: &AppContext, sampler: Option<Sampler>) -> Option<Arc<Questions>> {
         let (sender, waiting) = channel();
         let asks = context.person.is_some();
@@ -64,7 +65,7 @@ impl Questions {
         })
     }
 
-    /// What servers are offered.
+    /// The ports for servers.
     pub fn ports(self: &Arc<Self>) -> Ports {
         Ports {
             elicit: self.context.person.is_some().then(|| Arc::clone(self) as Arc<dyn Elicit>),
@@ -73,25 +74,25 @@ impl Questions {
         }
     }
 
-    /// Takes questions of these servers until the answer is dropped.
+    /// Accepts questions of these servers until the returned value is dropped.
     pub fn open(&self, servers: Vec<String>) -> Floor<'_> {
         self.called().extend(servers.iter().cloned());
         Floor { questions: self, servers }
     }
 
-    /// Another model answers from now on.
+    /// Uses another model for answers from now on.
     pub fn set_model(&self, name: &str) {
         if let Some(sampler) = &self.sampler {
             sampler.set_model(name);
         }
     }
 
-    /// Has the next question answered, if there is one; `over` says that nobody waits for the call any more.
+    /// Answers the next question, if there is one; `over` says that the caller no longer waits for the call.
     pub fn attend(&self, over: &dyn Fn() -> bool) {
-        // Whoever holds it is asking, and one question at a time is enough.
+        // The thread with the lock is asking the person; one question at a time is enough.
         let Ok(waiting) = self.waiting.try_lock() else { return };
         match waiting.try_recv() {
-            Ok(Asked::Person(server, question, reply)) => {
+            Ok(PendingQuestion::Person(server, question, reply)) => {
                 let over = || over() || !reply.is_awaited();
                 let answer = match &self.context.person {
                     None => ElicitAnswer::Decline,
@@ -100,9 +101,9 @@ impl Questions {
                 };
                 reply.send(answer);
             }
-            Ok(Asked::Model(server, request, reply)) => {
+            Ok(PendingQuestion::Model(server, request, reply)) => {
                 let over = || over() || !reply.is_awaited();
-                let nobody = || Err("nobody answers for the model here".to_owned());
+                let nobody = || Err("no person answers for the model here".to_owned());
                 let answer = self
                     .sampler
                     .as_ref()
@@ -117,8 +118,8 @@ impl Questions {
         self.called.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, server: &str, asked: Asked) {
-        // Dropped, a reply declines.
+    fn ask(&self, server: &str, asked: PendingQuestion) {
+        // A dropped reply declines.
         if self.called().iter().any(|called| called == server) {
             let _ = self.sender.lock().unwrap_or_else(PoisonError::into_inner).send(asked);
         }
@@ -143,17 +144,17 @@ impl Drop for Floor<'_> {
 
 impl Elicit for Questions {
     fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>) {
-        self.ask(server, Asked::Person(server.to_owned(), question, reply));
+        self.ask(server, PendingQuestion::Person(server.to_owned(), question, reply));
     }
 }
 
 impl Sample for Questions {
     fn sample(&self, server: &str, request: Value, reply: Reply<Result<Value, String>>) {
-        self.ask(server, Asked::Model(server.to_owned(), request, reply));
+        self.ask(server, PendingQuestion::Model(server.to_owned(), request, reply));
     }
 }
 
-/// A server's own words, line by line behind a bar, so that they cannot pass for ours: all of them, or why there are too many.
+/// A server's text, each line after a bar so that it cannot pass for ours. An error if the text is too long.
 fn quoted(text: &str) -> Result<String, String> {
     if text.len() > LONGEST {
         return Err(format!("it has {} bytes, and {LONGEST} is the most that is shown", text.len()));
@@ -167,12 +168,12 @@ fn too_long(server: &str, why: &str, person: &dyn Person) -> ElicitAnswer {
     ElicitAnswer::Decline
 }
 
-/// A server's word within a line of ours.
+/// A server's word inside a line of ours.
 fn word(text: &str) -> String {
     one_line(&cut(text, 200))
 }
 
-/// What a person answers to a question with three ways out.
+/// Asks the person a question with three choices.
 fn consent(question: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> Option<ElicitAnswer> {
     match person.ask(question, over)?.to_lowercase().as_str() {
         "y" | "yes" => Some(ElicitAnswer::Accept(None)),

@@ -1,5 +1,6 @@
-//! Hooks tried out: one hook and one event, by all the rules that hold for it, and golden cases.
+//! Tries hooks out: one hook with one event, by all the rules that hold for it, and golden cases.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,20 +14,20 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::cases::{Case, Found};
+use crate::cases::{BrokenCase, Case, FoundCase};
 use crate::command_box::BoxStatus;
 use crate::complete::complete;
 use crate::error::AppError;
 
-/// The application, with one hook at a time.
+/// An application that runs one hook at a time.
 pub struct Rehearsal {
     /// Everything that was loaded.
     pub app: App,
-    /// Ends the hooks that run.
+    /// Says when to end the running hooks.
     stop: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaseResult {
@@ -34,21 +35,23 @@ pub struct CaseResult {
     pub hook: String,
     /// The name of the case.
     pub case: String,
-    /// What differs from what was expected, one line each; nothing where it passed.
+    /// The differences from the expected answer, one line each; empty if the case passed.
     pub differences: Vec<String>,
 }
 
 impl Rehearsal {
     /// Loads everything; nothing runs yet.
     pub fn new(context: &AppContext) -> Result<Rehearsal, AppError> {
-        let app = App::load(context)?;
-        // What hooks say is kept only while somebody listens.
+        let mut app = App::load(context)?;
+        // A trial is no real run, and earlier runs say nothing about the hook.
+        app.engine.rates.replay(BTreeMap::new());
+        // The bus keeps what hooks say only while it has a listener.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
         Ok(Rehearsal { app, stop: Box::new(|| false) })
     }
 
-    /// Passes an event through one hook alone, in a box: its own, or the least where it has none. The report has all that its
-    /// program opened and reached.
+    /// Passes an event through one hook alone, in a box: its own, or the strictest if it has none. The report lists
+    /// everything that its program opened and reached.
     pub fn rehearse_in_box(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
         if !hook.runs_program() {
             let message = format!("hook `{}` runs no program of its own, so it has no box", hook.spec.name);
@@ -63,12 +66,12 @@ impl Rehearsal {
         self.rehearse(&Hook { permissions, ..hook.clone() }, event)
     }
 
-    /// From now on, hooks end when this says so.
+    /// Ends running hooks from now on when `stop` says so.
     pub fn stop_when(&mut self, stop: impl Fn() -> bool + Send + Sync + 'static) {
         self.stop = Box::new(stop);
     }
 
-    /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.
+    /// Passes an event through one hook alone, by all the rules that hold for it, even if the hook is switched off.
     pub fn rehearse(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
         let event = &*complete(event, &self.app.config, self.app.context());
         let engine = &mut self.app.engine;
@@ -92,21 +95,21 @@ impl Rehearsal {
         }
     }
 
-    /// Holds a hook to one of its golden cases.
-    pub fn judge(&mut self, hook: &Hook, found: Found) -> CaseResult {
+    /// Runs one golden case of a hook.
+    pub fn judge(&mut self, hook: &Hook, found: FoundCase) -> CaseResult {
         let as_shipped = found.as_ref().ok().map(|case| self.as_shipped(hook, case));
         self.judge_as(hook, found, as_shipped)
     }
 
     /// Like [`Rehearsal::judge`], for a hook of an extension that is not installed.
-    pub fn judge_of(&mut self, extension: &Extension, hook: &Hook, found: Found) -> CaseResult {
+    pub fn judge_of(&mut self, extension: &Extension, hook: &Hook, found: FoundCase) -> CaseResult {
         let as_shipped = found.as_ref().ok().map(|case| with_settings(extension, hook, case));
         self.judge_as(hook, found, as_shipped)
     }
 
-    fn judge_as(&mut self, hook: &Hook, found: Found, as_shipped: Option<Result<Hook, String>>) -> CaseResult {
+    fn judge_as(&mut self, hook: &Hook, found: FoundCase, as_shipped: Option<Result<Hook, String>>) -> CaseResult {
         let (case, differences) = match (found, as_shipped) {
-            (Err((name, why)), _) => (name, vec![why]),
+            (Err(BrokenCase { name, problem }), _) => (name, vec![problem.sentence()]),
             (Ok(case), Some(Ok(hook))) => {
                 let differences = self.differences(&hook, &case);
                 (case.name, differences)
@@ -124,7 +127,8 @@ impl Rehearsal {
         }
     }
 
-    /// A hook with the settings of the case: a case holds wherever it is run, and no secret of the person's is in it.
+    /// The hook with the settings of the case, so that the case gives the same result everywhere and contains no secret
+    /// of the person.
     fn as_shipped(&self, hook: &Hook, case: &Case) -> Result<Hook, String> {
         let Some(name) = &hook.spec.extension else {
             let why = "`settings` are those of an extension, and this hook came with none";
@@ -139,7 +143,7 @@ fn with_settings(extension: &Extension, hook: &Hook, case: &Case) -> Result<Hook
     Ok(Hook { settings: extension.sample_variables(&case.settings)?, ..hook.clone() })
 }
 
-/// A sample of an event by its name; that of a custom event carries its own.
+/// A sample of an event by its name. A custom event's name gives the sample its own name.
 pub fn sample_named(name: &str, folder: &Path) -> Result<Event, DialectError> {
     let request = OLLM.read_event(json!({"event": name, "data": {}}).to_string().as_bytes());
     let named = request?.event;
@@ -148,7 +152,7 @@ pub fn sample_named(name: &str, folder: &Path) -> Result<Event, DialectError> {
     Ok(event)
 }
 
-/// A sample of the hook's first event, about something its matcher and its file patterns fit.
+/// A sample of the hook's first event, with data that fits its matcher and its file patterns.
 pub fn sample(hook: &Hook, folder: &Path) -> Event {
     let kind = hook.events.first().copied().unwrap_or(EventKind::Custom);
     let mut event = Event::sample_in(kind, &folder.to_string_lossy());
@@ -168,7 +172,7 @@ pub fn sample(hook: &Hook, folder: &Path) -> Event {
     event
 }
 
-/// Makes an event about this file, in the field where its kind has one.
+/// Puts this file into the event's file field, if its kind has one.
 fn put_file(event: &mut Event, path: &str) {
     if let Some(files) = event.data.get_mut("files") {
         *files = json!([path]);
@@ -194,10 +198,10 @@ fn fitting(matcher: &Matcher) -> Option<String> {
     })
 }
 
-/// Why a hook does not run for an event it is not for; the engine does not even look at it.
+/// The reason why a hook does not run for an event of another kind. The engine does not consider such hooks at all.
 fn unfit(hook: &Hook, event: &Event) -> Option<Skip> {
     let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
     let detail = format!("it is for {}, not for {}", events.join(", "), event.kind.name());
-    let skip = || Skip { hook: Arc::new(hook.clone()), reason: Reason::Matcher, detail };
+    let skip = || Skip::new(&Arc::new(hook.clone()), Reason::Matcher, detail);
     (!hook.events.contains(&event.kind)).then(skip)
 }

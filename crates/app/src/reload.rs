@@ -1,8 +1,8 @@
-//! A conversation notices that files have changed, and reads them anew between its turns.
+//! Reloads the files of a conversation between its turns.
 //!
-//! It looks at the files themselves before each turn: what was written before a person sends a line counts for that line,
-//! on every file system, and nothing is half taken in. While nobody says anything a thread follows them, so that the servers
-//! of what was switched off do not run on.
+//! It checks the files before each turn. So everything that was written before a person sends a line counts for that
+//! line, on every file system. A reload is complete or does not happen. Between the person's lines a thread follows the
+//! files, because servers that were switched off must not run on.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use ollm_catalog::{FileStamps, Severity, StampedPaths};
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::file_follower::{FileFollower, Followed, stamped};
+use crate::file_follower::{FileFollower, FollowResult, stamped};
 use crate::live_app::LiveApp;
 use crate::servers::McpTools;
 use crate::session;
@@ -22,39 +22,39 @@ mod news;
 
 use news::Lapsed;
 
-/// Notices changes for one conversation.
+/// Notices file changes for one conversation.
 pub struct ReloadWatcher {
     seen: FileStamps,
-    /// What the person knows of approved extensions that are no longer what was approved.
+    /// Approved extensions that have changed since, as far as the person was told.
     lapsed: Lapsed,
-    /// A nearer project that the person knows of, although it does not count.
+    /// A nearer project that is not in force and that the person was told of.
     passed: Option<PathBuf>,
-    shared: Arc<Shared>,
-    /// Wakes and ends the thread. Without them servers are ended with the next line only.
+    shared: Arc<ReloadShared>,
+    /// Wakes and ends the thread. Without the thread, servers end only with the next line.
     wake: Option<WakeSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the conversation and the thread have in common.
-struct Shared {
+/// The data that the conversation and its thread share.
+struct ReloadShared {
     context: Mutex<AppContext>,
     mcp_tools: Option<Arc<McpTools>>,
-    state: Mutex<State>,
+    state: Mutex<ReloadState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Whether a turn lasts, in which nothing may become different.
+struct ReloadState {
+    /// Whether a turn is running, during which nothing may change.
     busy: bool,
-    /// What became different while nobody was there to be told.
+    /// Changes that were not told yet.
     untold: Vec<String>,
 }
 
 impl ReloadWatcher {
-    /// From now on, changes are noticed.
+    /// Starts to notice changes.
     pub fn new(app: &App, context: &AppContext) -> ReloadWatcher {
         let (context, mcp_tools) = (Mutex::new(context.clone()), app.mcp_tools.clone());
-        let shared = Arc::new(Shared { context, mcp_tools, state: Mutex::default() });
+        let shared = Arc::new(ReloadShared { context, mcp_tools, state: Mutex::default() });
         let wake = WakeSignal::new().ok();
         let thread = wake.clone().and_then(|wake| {
             let idle = Arc::clone(&shared);
@@ -64,28 +64,28 @@ impl ReloadWatcher {
         ReloadWatcher { seen, lapsed, passed: None, shared, wake, thread }
     }
 
-    /// Takes in what has changed, and holds it still until [`ReloadWatcher::rest`]; what became different, in one line.
+    /// Applies all changes, then allows none until [`ReloadWatcher::rest`]. Returns one line about what changed.
     pub fn begin(&mut self, app: &LiveApp) -> Option<String> {
         let now = self.look(app);
         let changed = std::mem::replace(&mut self.seen, now) != now;
         self.take_in(app, changed)
     }
 
-    /// Reads everything anew, whether or not a change was noticed.
+    /// Reloads everything, whether or not a change was noticed.
     pub fn reload(&mut self, app: &LiveApp) -> Option<String> {
         self.seen = self.look(app);
-        // Whoever asks is told everything.
+        // A requested reload reports everything.
         self.lapsed.clear();
         app.write().forget_kept();
         self.take_in(app, true)
     }
 
-    /// The surroundings as the conversation knows them.
+    /// The surroundings of the conversation.
     pub fn context(&self) -> AppContext {
         self.shared.context()
     }
 
-    /// The turn is over, or there was none yet.
+    /// Ends the turn, or the time before the first turn.
     pub fn rest(&self) {
         self.shared.state().busy = false;
         self.wake.iter().for_each(WakeSignal::wake);
@@ -111,7 +111,7 @@ impl ReloadWatcher {
         self.shared.look(&app.directories, &app.files_in_place()).0
     }
 
-    /// A nearer project than the one that counts is told once.
+    /// A nearer project that is not in force is reported once.
     fn passed_by(&mut self) -> Option<String> {
         let context = self.shared.context();
         let found = newer_project(&context).filter(|_| self.shared.world_now().places == context.places)?;
@@ -124,14 +124,14 @@ impl ReloadWatcher {
     }
 }
 
-/// The project there is now, where it is not the one that counts.
+/// The nearest project now, if it is not the one in force.
 fn newer_project(context: &AppContext) -> Option<PathBuf> {
     let AppContext { cwd, places, .. } = context;
     places.standing_in(cwd).project.filter(|found| places.project.as_ref() != Some(found))
 }
 
-/// Whether another project may take the place of the one that counts. While that has anything to say it may not: whoever
-/// can write a folder could get rid of its hooks.
+/// Whether another project may replace the present one. It may not while the present one declares anything. Otherwise,
+/// a program that can write a folder could get rid of the project's hooks.
 fn may_move(context: &AppContext) -> bool {
     !context.places.project_speaks()
 }
@@ -145,8 +145,8 @@ impl Drop for ReloadWatcher {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ReloadShared {
+    fn state(&self) -> MutexGuard<'_, ReloadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,7 +154,7 @@ impl Shared {
         self.context.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The surroundings that count from the next reading on: a project may have appeared.
+    /// The surroundings for the next reload: a project may have appeared.
     fn world_now(&self) -> AppContext {
         let context = self.context();
         let found = newer_project(&context).filter(|_| may_move(&context));
@@ -165,7 +165,7 @@ impl Shared {
         stamped(&self.world_now(), directories, in_place)
     }
 
-    /// Reads everything anew, as a whole or not at all; what became different.
+    /// Reloads everything completely or not at all; returns what changed.
     fn reload(&self, app: &LiveApp) -> Vec<String> {
         let context = self.world_now();
         let fresh = match session::load_again(&context, &app.read()) {
@@ -183,7 +183,7 @@ impl Shared {
         news
     }
 
-    /// Counts on these surroundings from now on, and tells of a project that appeared.
+    /// Uses these surroundings from now on, and reports a project that appeared.
     fn enter(&self, context: &AppContext) -> Vec<String> {
         let before =
             std::mem::replace(&mut *self.context.lock().unwrap_or_else(PoisonError::into_inner), context.clone());
@@ -195,21 +195,21 @@ impl Shared {
         project.map(|project| format!("{} is a project now", project.display())).collect()
     }
 
-    /// The life of the thread.
+    /// Runs the thread.
     fn watch(&self, wake: &WakeSignal) {
         let Some(mcp_tools) = &self.mcp_tools else { return };
         let mut follower = FileFollower::new(Box::new(|| {
             let (stamps, mut paths) = self.look(&mcp_tools.directories(), &[]);
-            // Here a project may appear.
+            // A project may appear here.
             paths.roots.insert(self.context().cwd.join(".ollm"));
             (stamps, paths)
         }));
         let mut has_changed = false;
         loop {
             match follower.wait(wake) {
-                Followed::Changed => has_changed = true,
-                Followed::Woken => {}
-                Followed::Ended => return,
+                FollowResult::Changed => has_changed = true,
+                FollowResult::Woken => {}
+                FollowResult::Ended => return,
             }
             let mut state = self.state();
             if has_changed && !state.busy {
@@ -220,7 +220,8 @@ impl Shared {
     }
 }
 
-/// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
+/// New problems with the configuration. A project's configuration can only make rules stricter, so losing it makes
+/// everything looser.
 fn wrong_configuration(context: &AppContext, before: &App, fresh: &App) -> Option<String> {
     let places = &context.places;
     let policy = places.policy.as_ref().map(|policy| policy.path.clone());

@@ -1,4 +1,5 @@
-//! Hooks and extensions to begin with: a working script for each purpose and language, its declaration, and golden cases.
+//! Creates hooks and extensions to start from: a working script for each purpose and language, its declaration, and
+//! golden cases.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -18,7 +19,7 @@ pub use purpose::Purpose;
 /// Where an extension keeps the scripts of its hooks, below its folder.
 pub const HOOKS: &str = "hooks";
 
-/// What it is written in.
+/// The language of a hook's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// The shell.
@@ -33,25 +34,25 @@ pub enum Language {
     Rust,
 }
 
-/// A hook to begin with.
+/// A new hook.
 #[derive(Clone, Debug)]
 pub struct Scaffold<'a> {
     /// Its name, and that of its extension.
     pub name: &'a str,
-    /// What it is for.
+    /// The purpose of the hook.
     pub purpose: Purpose,
-    /// What it is written in.
+    /// The language of the script.
     pub language: Language,
 }
 
 /// A file to write, below the folder of the hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// Where, in that folder.
+    /// Its path in that folder.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub content: String,
-    /// Whether it can be started.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
@@ -99,16 +100,16 @@ impl Language {
         }
     }
 
-    /// A text as the language writes it.
+    /// A text as a literal of the language.
     fn literal(self, text: &str) -> String {
         match self {
             Language::Sh | Language::Bash => single_quoted(text),
-            // The escapes of JSON text without control characters are those of all three.
+            // JSON text without control characters has the escapes of all three languages.
             Language::Python | Language::Node | Language::Rust => Value::from(text).to_string(),
         }
     }
 
-    /// The patterns of a guard as the script compares them.
+    /// A guard's patterns in the form that the script compares.
     fn patterns(self, purpose: &Purpose) -> String {
         let patterns = purpose.patterns();
         if !matches!(self, Language::Sh | Language::Bash) {
@@ -116,7 +117,7 @@ impl Language {
         }
         let case = |pattern: &String| match purpose {
             Purpose::DenyFiles(_) => format!("*/{}/*", shell_case(pattern)),
-            // The first word may be the path of a program.
+            // The first word may be a program's path.
             _ => {
                 pattern.split_whitespace().enumerate().fold(String::new(), |case, (at, part)| {
                     let before = if at == 0 { "*[' /']" } else { "*' '" };
@@ -127,7 +128,7 @@ impl Language {
         patterns.iter().map(case).collect::<Vec<_>>().join(" | ")
     }
 
-    /// Where the script goes.
+    /// The path of the script.
     fn path(self, name: &str) -> String {
         match self {
             Language::Sh | Language::Bash => format!("{name}.sh"),
@@ -149,13 +150,13 @@ impl Language {
         (program.to_owned(), vec![self.path(name)])
     }
 
-    /// What must be done before the hook in this folder can run.
+    /// The command that builds the hook in this folder before it can run.
     pub fn build_command(self, folder: &Path, name: &str) -> Option<String> {
         let manifest = folder.join(name).join("Cargo.toml").display().to_string();
         (self == Language::Rust).then(|| format!("cargo build --release --manifest-path {}", shell_word(&manifest)))
     }
 
-    /// What must be done before the hook of the extension in this folder can run.
+    /// The command that builds the hook of the extension in this folder before it can run.
     pub fn install_command(self, folder: &Path, name: &str) -> Option<String> {
         let package = folder.join(HOOKS).join(name).display().to_string();
         let (package, root) = (shell_word(&package), folder.display().to_string());
@@ -166,13 +167,13 @@ impl Language {
 }
 
 impl Scaffold<'_> {
-    /// The files of a hook in a folder of hooks, for its usual event or another one in any dialect's spelling.
+    /// The files of a hook in a folder of hooks, for its usual event or for another event in any dialect's spelling.
     pub fn hook(&self, event: Option<&str>) -> Result<Vec<NewFile>, UnknownEvent> {
         let event = event.unwrap_or_else(|| self.purpose.event());
         let named = event_named(event)?;
         let mut entry = self.entry("");
         if let Some(map) = entry.as_object_mut() {
-            // Only events about tools have tools to choose among.
+            // Only events about tools have a tool matcher.
             if !named.kinds.iter().all(|kind| kind.subject_field() == Some("tool_name")) {
                 map.shift_remove("matcher");
             }
@@ -181,15 +182,15 @@ impl Scaffold<'_> {
         let mut files = self.scripts();
         files.extend(self.cases(event));
         files.extend(self.sample(event));
-        // The declaration comes last: what it names is there by then.
+        // The declaration comes last, so that everything it names exists by then.
         let declared = json!({"hooks": Map::from_iter([(event.to_owned(), json!([entry]))])});
         files.push(NewFile::json(format!("{}.json", self.name), &declared));
         Ok(files)
     }
 
-    /// Says which dialect the script speaks, where the spelling of the event chooses another one.
+    /// Sets the dialect of the script, if the spelling of the event would choose another one.
     fn speak(&self, event: &str, entry: &mut Map<String, Value>) {
-        // Only this one can ask; its hooks are not for sub-agents unless they say so.
+        // Only this dialect can ask; its hooks run for sub-agents only if they say so.
         let asks = matches!(self.purpose, Purpose::AskBefore(_));
         let dialect = if asks { AGENT } else { OLLM };
         if by_spelling(event).name() != dialect.name() {
@@ -207,14 +208,14 @@ impl Scaffold<'_> {
         let mut files: Vec<NewFile> = self.scripts().into_iter().map(below).collect();
         files.extend(self.cases(purpose.event()));
         let mut entry = self.entry(HOOKS);
-        // What a compiler leaves behind is no part of an extension: a program of Rust is installed into `bin`.
+        // An extension contains no compiler output: a Rust program is installed into `bin`.
         if let (Language::Rust, Some(map)) = (*language, entry.as_object_mut()) {
             map.insert("command".to_owned(), format!("./bin/{name}").into());
         }
         if let Some(map) = entry.as_object_mut() {
             self.speak(purpose.event(), map);
         }
-        // A hook of an extension runs in a box, which keeps it from writing elsewhere.
+        // A hook of an extension runs in a box, which forbids writing elsewhere.
         if let (Purpose::Logging, Some(map)) = (purpose, entry.as_object_mut()) {
             map.insert("permissions".to_owned(), json!({"write": ["~/.local/state/ollm-hooks/"]}));
         }
@@ -227,12 +228,12 @@ impl Scaffold<'_> {
             "settings": [],
             "skills": [],
         });
-        // The manifest comes last, too.
+        // The manifest comes last too.
         files.push(NewFile::json("manifest.json", &manifest));
         files
     }
 
-    /// The entry of the hook, as it stands in a hook file or a manifest; paths are relative to `folder`.
+    /// The entry of the hook in a hook file or a manifest; paths are relative to `folder`.
     fn entry(&self, folder: &str) -> Value {
         let Scaffold { name, purpose, language } = self;
         let (command, args) = language.command(name);
@@ -262,7 +263,7 @@ impl Scaffold<'_> {
         files
     }
 
-    /// A template with what is known; what a person gave comes last, and is not looked at again.
+    /// A template with its values filled in. The person's own values come last, so that nothing in them is replaced.
     fn filled(&self, template: &str) -> String {
         let Scaffold { name, purpose, language } = self;
         let shell = if *language == Language::Bash { "/usr/bin/env bash" } else { "/bin/sh" };
@@ -292,7 +293,7 @@ impl Scaffold<'_> {
     }
 }
 
-/// Replaces each name by its value, in one pass: nothing is looked for in values.
+/// Replaces each name by its value in one pass, so that names inside values stay.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -307,7 +308,7 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
     text + rest
 }
 
-/// A pattern in a `case` of a shell: only `*` and `?` mean something.
+/// A pattern for a shell's `case`, in which only `*` and `?` are special.
 fn shell_case(pattern: &str) -> String {
     let mut case = String::new();
     for part in pattern.split_inclusive(['*', '?']) {
@@ -320,7 +321,7 @@ fn shell_case(pattern: &str) -> String {
     case
 }
 
-/// Whether a name can be a file, a part of an id and a word on a command line.
+/// Whether a name can be a file name, a part of an id and a word on a command line.
 pub fn is_plain(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphanumeric())
@@ -328,7 +329,7 @@ pub fn is_plain(name: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_')
 }
 
-/// Writes files that are not there yet, and returns their paths; nothing is written when one of them is.
+/// Writes new files and returns their paths. Writes nothing if one of them exists.
 pub fn write_new(folder: &Path, files: &[NewFile]) -> Result<Vec<PathBuf>, AppError> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
     if let Some(taken) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
@@ -347,10 +348,11 @@ pub fn write_new(folder: &Path, files: &[NewFile]) -> Result<Vec<PathBuf>, AppEr
     Ok(paths)
 }
 
-/// Removes what was written so far: half of it would look like the whole. Folders go only where nothing else is in them.
+/// Removes the files written so far, because an incomplete set would look complete. Removes folders only if they are
+/// empty.
 fn take_back(folder: &Path, paths: &[PathBuf], is_new: bool) {
     for path in paths {
-        // The last one may not be there; what cannot be removed stays.
+        // The last file may be missing; a file that cannot be removed stays.
         let _ = fs::remove_file(path);
         path.ancestors().skip(1).take_while(|above| *above != folder).for_each(|above| drop(fs::remove_dir(above)));
     }
@@ -407,6 +409,13 @@ mod tests {
             (Purpose::DenyFiles(vec!["./".into()]), false),
             (Purpose::DenyFiles(vec!["a\nb".into()]), false),
             (Purpose::DenyCommands(vec!["git push [x]".into()]), true),
+            (Purpose::DenyCommands(vec!["  curl  *  ".into(), "rm -rf ~/?".into(), "*".into()]), true),
+            (Purpose::DenyCommands(vec!["curl * | sh*".into()]), false),
+            (Purpose::DenyCommands(vec!["cd x && make".into()]), false),
+            (Purpose::AskBefore(vec!["sh -c 'rm *'".into()]), false),
+            (Purpose::AskBefore(vec!["it's*".into()]), false),
+            (Purpose::AskBefore(vec!["CI=1 make".into()]), false),
+            (Purpose::AskBefore(vec!["echo $(id)".into()]), false),
             (Purpose::DenyCommands(vec!["  ".into()]), false),
             (Purpose::AskBefore(vec!["x".repeat(300)]), false),
             (Purpose::ContextFrom(String::new()), false),

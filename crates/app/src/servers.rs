@@ -1,8 +1,9 @@
-//! The wiring of MCP servers: what the catalog found, what a person approved, and the live ones.
+//! Connects the declared MCP servers, the person's approvals and the running servers.
 //!
-//! Nothing here starts a runtime until a [`Live`] is made.
+//! Nothing here starts a runtime until a [`LiveServers`] is made.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,9 +24,11 @@ use ollm_trust::{
 use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::port::Notices;
+use crate::problems::told_problems;
 
 mod bundled;
 mod failures;
+mod forget;
 mod gate;
 mod live;
 mod loaded;
@@ -35,103 +38,104 @@ mod server_set;
 mod tool_review;
 mod wait;
 
-pub use bundled::Bundled;
-use bundled::Joined;
+pub use bundled::BundleContext;
+use bundled::BundledServers;
 pub use failures::{LastFailure, last_failures};
-pub use live::Live;
+pub use live::LiveServers;
 pub use mcp_tools::McpTools;
 pub use server_set::{log_file, reason, remarks, taken, told};
 pub(crate) use tool_review::file as reviewed_tools;
 pub use tool_review::{ToolReview, WaitingTool, waiting_digest};
 
-/// Where the configuration declares servers.
+/// The key of the configuration that declares servers.
 pub const DECLARED: &str = "mcp.servers";
 
-/// All servers that are declared.
+/// All declared servers.
 #[derive(Debug)]
 pub struct Servers<'w> {
-    /// Where they were looked for.
+    /// The context in which they were loaded.
     pub context: &'w AppContext,
-    /// Each once, nearest to the user first.
-    pub all: Vec<ServerEntry>,
-    /// What the configuration says about all of them.
+    /// The servers, each once, nearest to the user first.
+    pub all: Vec<DeclaredServer>,
+    /// The configured settings for all servers.
     pub settings: McpSettings,
-    /// What the names of their tools begin with.
+    /// The prefixes of their tools' names.
     pub labels: Labels,
-    /// What is wrong with the configuration.
+    /// Problems with the configuration.
     general: Vec<Problem>,
-    /// What is wrong with the folders of extensions, their switches and their secrets.
+    /// Problems with the extension folders, their switches and their secrets.
     around: Vec<Problem>,
-    /// What is wrong with the declarations.
+    /// Problems with the declarations.
     problems: Vec<Problem>,
-    /// Where extensions are looked for.
+    /// The folders that are searched for extensions.
     directories: Vec<PathBuf>,
     /// The manifests that cannot be read.
     broken: Vec<PathBuf>,
-    /// Who is trusted.
+    /// Decides which servers may run.
     pub trust: Trust,
 }
 
-/// An entry of that list: the declaration, with what is known of it here.
+/// A declared server and our knowledge of it.
 #[derive(Clone, Debug)]
-pub struct ServerEntry {
-    /// As it was declared.
+pub struct DeclaredServer {
+    /// The declaration.
     pub spec: Arc<ServerSpec>,
     /// Whether it may be started.
     pub trust: Standing,
-    /// What an approval is bound to.
+    /// The digest that an approval is bound to.
     pub digest: Option<Digest>,
-    /// What it said is remembered under.
+    /// The key of its cached data.
     pub key: Option<Digest>,
     /// The extension it came with.
-    pub bundle: Option<Arc<Bundled>>,
-    /// The program that would be started; why there is none.
+    pub bundle: Option<Arc<BundleContext>>,
+    /// The program that would be started, or the reason why there is none.
     pub program: Result<Option<PathBuf>, String>,
-    /// What it said last.
+    /// The cached data from its last run.
     pub cached: Option<ServerMemory>,
-    /// What the names of its tools begin with.
+    /// The prefix of its tools' names.
     pub label: String,
-    /// Which of its tools a person knows, if that matters.
+    /// The tools that a person has reviewed, if the server's tools need a review.
     review: Option<ToolReview>,
 }
 
 impl<'w> Servers<'w> {
-    /// Where extensions are looked for.
+    /// The folders that are searched for extensions.
     pub(crate) fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// The files in which more is kept of servers than their declarations.
+    /// The files that hold data about servers besides their declarations.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         vec![failures::file(self.context), tokens(self.context), cache_file(self.context)]
     }
 
-    /// Reads everything; a security setting that cannot be read stops us here.
+    /// Loads all declarations; fails for a security setting that cannot be read.
     pub fn load(context: &'w AppContext) -> Result<Servers<'w>, AppError> {
         let env = |name: &str| context.variable(name);
         let (config, mut general) = configuration(&context.places, &env, &context.overrides);
         if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }
-        // The servers of the configuration are read again, with those of the other files, by one reader.
+        // One reader reads the servers of the configuration again, together with those of the other files.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = context.told(general);
         let (specs, mut problems) = load_servers(&context.places);
         let settings = config.mcp();
         let with_box = |spec| ServerSpec { default_box: settings.default_box, ..spec };
         let trust = context.trust(&config);
-        let Joined { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
+        let BundledServers { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
             problems.push(Problem::of_file(Code::BrokenApprovals, Severity::Error, &context.approvals(), message));
         }
         let cache = cache(context).all();
-        let own = specs.into_iter().map(|spec| ServerEntry::of(with_box(spec), context, &trust, &cache));
+        let own = specs.into_iter().map(|spec| DeclaredServer::of(with_box(spec), context, &trust, &cache));
         let bundled = servers
             .into_iter()
-            .map(|(spec, bundle)| ServerEntry::bundled(with_box(spec), bundle, context, &trust, &cache));
+            .map(|(spec, bundle)| DeclaredServer::bundled(with_box(spec), bundle, context, &trust, &cache));
         let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
-        // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
+        // Guards know the tools of servers by their names, so declarations farther from the user do not change these
+        // names.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
         for known in &mut all {
             labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
@@ -140,34 +144,38 @@ impl<'w> Servers<'w> {
         Ok(Servers { context, all, settings, labels, general, around, problems, directories, broken, trust })
     }
 
-    /// Tells the person what is wrong with the files.
+    /// Tells the person the problems with the files.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
         self.context.tell_notices(notices);
-        for problem in self.problems() {
-            notices.tell(&problem.to_string());
+        let (problems, more) = told_problems(self.problems());
+        for problem in problems {
+            notices.tell_problem(problem);
+        }
+        for line in more {
+            notices.tell(&line);
         }
     }
 
-    /// Tells the person what is wrong with one server, and with whole files.
+    /// Tells the person the problems with one server, and those with whole files.
     pub fn tell_problems_of(&self, name: &str, notices: &mut dyn Notices) {
         self.context.tell_notices(notices);
         for problem in self.problems().filter(|problem| concerns(problem, name)) {
-            notices.tell(&problem.to_string());
+            notices.tell_problem(problem);
         }
     }
 
-    /// What is wrong with the files.
+    /// The problems with the files.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.general.iter().chain(&self.around).chain(&self.problems)
     }
 
-    /// What is wrong with the configuration, so that some of it does not apply.
+    /// The problem with the configuration, if some of it does not apply.
     fn wrong_configuration(&self) -> Option<String> {
         self.general.iter().find(|problem| problem.severity <= Severity::Error).map(ToString::to_string)
     }
 
-    /// Whether servers that were declared in a file go on as they were, because it cannot be read now. Those of an
-    /// extension go on only while some state of it is approved.
+    /// Whether the servers of a file go on unchanged, because the file cannot be read now. The servers of an extension
+    /// go on only while some state of it is approved.
     fn stay(&self, file: &Path, extension: Option<&str>) -> bool {
         let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
         let broken = self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong);
@@ -176,32 +184,32 @@ impl<'w> Servers<'w> {
         self.settings.enabled && file.is_file() && broken && extension.is_none_or(approved)
     }
 
-    /// A declaration, or a whole file of them, that is not loaded.
+    /// The problem with a declaration, or with a whole file, that is not loaded.
     pub fn unloaded(&self) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Error)
     }
 
-    /// The server of a name.
-    pub fn find(&self, name: &str) -> Result<&ServerEntry, AppError> {
+    /// The server with this name.
+    pub fn find(&self, name: &str) -> Result<&DeclaredServer, AppError> {
         self.all.iter().find(|known| known.spec.name == name).ok_or_else(|| self.unknown(name))
     }
 
-    /// The servers of these names; all without one.
-    pub fn chosen(&self, names: &[String]) -> Result<Vec<&ServerEntry>, AppError> {
+    /// The servers with these names; all if no name is given.
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&DeclaredServer>, AppError> {
         match names {
             [] => Ok(self.all.iter().collect()),
             names => names.iter().map(|name| self.find(name)).collect(),
         }
     }
 
-    /// Why a server may not be started, if it may not.
-    pub fn refusal(&self, known: &ServerEntry) -> Option<AppError> {
+    /// The reason why a server may not be started, if there is one.
+    pub fn refusal(&self, known: &DeclaredServer) -> Option<AppError> {
         let (code, why) = self.obstacle(known)?;
         Some(AppError::new(code, format!("{} is not started: {why}", known.spec.label())))
     }
 
-    /// What stands between a server and its start.
-    pub fn obstacle(&self, known: &ServerEntry) -> Option<(Code, String)> {
+    /// The obstacle to starting a server, if there is one.
+    pub fn obstacle(&self, known: &DeclaredServer) -> Option<(Code, String)> {
         if !self.settings.enabled {
             return Some((Code::NotLoaded, "mcp.enabled is false".to_owned()));
         }
@@ -212,7 +220,7 @@ impl<'w> Servers<'w> {
             return Some((Code::NotLoaded, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
         match (known.untrusted(self.context), known.program.as_ref().err()) {
-            // Nobody can approve what cannot be looked at.
+            // A person cannot approve a server that cannot be reviewed.
             (Some(_), Some(why)) if known.bundle.is_none() => {
                 Some((Code::MissingProgram, format!("{why}; it can be approved after that")))
             }
@@ -230,49 +238,55 @@ impl<'w> Servers<'w> {
     }
 }
 
-impl ServerEntry {
-    fn of(spec: ServerSpec, context: &AppContext, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> ServerEntry {
+impl DeclaredServer {
+    fn of(spec: ServerSpec, context: &AppContext, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> DeclaredServer {
         let (program, identity) = looked_up(&spec, context, trust);
         let standing = trust.standing(&spec, identity.as_ref());
-        // Without its program it cannot be approved, but it can be told from others.
+        // Without its program it cannot be approved, but it can be identified.
         let declared = || spec.definition().map(|definition| definition.hasher.finish());
         let digest = identity.map(|identity| identity.digest).or_else(declared);
-        ServerEntry { trust: standing, digest, program, ..ServerEntry::known_by(digest, spec, None, context, cache) }
+        DeclaredServer {
+            trust: standing,
+            digest,
+            program,
+            ..DeclaredServer::known_by(digest, spec, None, context, cache)
+        }
     }
 
-    /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
+    /// A server of an extension. The approval covers all its files, and the names of their copies depend on them.
     fn bundled(
         spec: ServerSpec,
-        bundle: Arc<Bundled>,
+        bundle: Arc<BundleContext>,
         context: &AppContext,
         trust: &Trust,
         cache: &[(Digest, ServerMemory)],
-    ) -> ServerEntry {
+    ) -> DeclaredServer {
         let (program, identity) = looked_up(&spec, context, trust);
         let (standing, digest) = (bundle.trust, bundle.digest);
         let key = identity.map(|identity| identity.digest);
-        let known = ServerEntry::known_by(key, spec, Some(bundle), context, cache);
-        ServerEntry { trust: standing, digest, program, ..known }
+        let known = DeclaredServer::known_by(key, spec, Some(bundle), context, cache);
+        DeclaredServer { trust: standing, digest, program, ..known }
     }
 
-    /// One that is not looked at yet, with what is remembered of it.
+    /// A server that is not examined yet, with its stored data.
     fn known_by(
         key: Option<Digest>,
         spec: ServerSpec,
-        bundle: Option<Arc<Bundled>>,
+        bundle: Option<Arc<BundleContext>>,
         context: &AppContext,
         cache: &[(Digest, ServerMemory)],
-    ) -> ServerEntry {
+    ) -> DeclaredServer {
         let cached = cache.iter().find(|(known, _)| Some(known) == key.as_ref()).map(|(_, memory)| memory.clone());
         let is_own = spec.source == Source::User && bundle.is_none();
-        let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, key, context));
+        let declared_in = declared_in(&spec, bundle.as_deref());
+        let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, declared_in, key, context));
         let (trust, label, program) = (Standing::Unknown, String::new(), Ok(None));
-        ServerEntry { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
+        DeclaredServer { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
     }
 
-    /// The tools of its list, under the names models use, without those that a person has yet to look at.
+    /// The tools in its list, under their names for models, without those that a person has not reviewed yet.
     pub fn offers(&self, listed: &[serde_json::Value]) -> Offers {
-        // Without a label of its own, its tools could be taken for those of another server.
+        // Without a label of its own, its tools could be mistaken for those of another server.
         if self.label.is_empty() {
             return Offers::default();
         }
@@ -283,12 +297,17 @@ impl ServerEntry {
         offers
     }
 
-    /// Which of its tools a person knows; nothing where that does not matter.
+    /// The file that declares it; for an extension, the manifest in its folder and not in the copy.
+    fn declared_in(&self) -> &Path {
+        declared_in(&self.spec, self.bundle.as_deref())
+    }
+
+    /// The review of its tools; `None` if they need no review.
     pub fn review(&self) -> Option<&ToolReview> {
         self.review.as_ref()
     }
 
-    /// The server, if it may be started as it is now.
+    /// The server, if it may be started in its present state.
     fn trusted(&self, servers: &Servers<'_>) -> Result<Trusted<ServerSpec>, String> {
         let context = servers.context.trust_context();
         match self.bundle.as_deref() {
@@ -300,7 +319,7 @@ impl ServerEntry {
         }
     }
 
-    /// The word for whether it may be started.
+    /// The name of its approval state.
     pub fn trust(&self) -> &'static str {
         match self.trust {
             Standing::Approved | Standing::Limited => "trusted",
@@ -309,7 +328,7 @@ impl ServerEntry {
         }
     }
 
-    /// Whether its declaration lets a tool of it be called.
+    /// Whether its declaration allows calls of a tool.
     pub fn admits(&self, tool: &str) -> bool {
         self.spec.tools.admits(tool)
     }
@@ -318,7 +337,7 @@ impl ServerEntry {
         matches!(self.trust, Standing::Approved | Standing::Limited)
     }
 
-    /// Why nobody may start it.
+    /// The reason why it may not be started.
     fn untrusted(&self, context: &AppContext) -> Option<String> {
         let way_out = context.tell(&self.spec.remedy());
         match self.trust {
@@ -328,7 +347,7 @@ impl ServerEntry {
         }
     }
 
-    /// The declaration with everything filled in, and what is missing for that.
+    /// The declaration with all values filled in, and the problems with missing values.
     pub fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
         let bundle = self.bundle.as_deref();
         let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
@@ -339,19 +358,19 @@ impl ServerEntry {
         expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, context))
     }
 
-    /// How long it may take to answer for the first time, where its declaration does not say so.
+    /// How long its first answer may take, if its declaration does not say so.
     fn patience(&self, servers: &Servers<'_>) -> Duration {
         let usual = servers.settings.connection_timeout;
         if self.may_download() { usual.max(DOWNLOAD) } else { usual }
     }
 
-    /// Whether it may have to be downloaded first: its program does that, and nobody has heard of it yet.
+    /// Whether it may have to be downloaded first: its program downloads packages, and its tools are not known yet.
     fn may_download(&self) -> bool {
         let Address::Command { command, .. } = &self.spec.address else { return false };
         self.cached.is_none() && self.spec.timeout.is_none() && fetches_packages(command)
     }
 
-    /// What a person should know before it is started for the first time.
+    /// A note for the person before its first start.
     pub fn download_note(&self) -> Option<String> {
         let Address::Command { command, .. } = &self.spec.address else { return None };
         let minutes = DOWNLOAD.as_secs() / 60;
@@ -360,7 +379,8 @@ impl ServerEntry {
         })
     }
 
-    /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
+    /// How to reach it, with all values filled in, and the problems with missing values. An error says why it may not
+    /// be started.
     pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
         let context = servers.context;
@@ -372,9 +392,9 @@ impl ServerEntry {
             value
         };
         let (spec, mut problems) = self.filled(&value, context);
-        problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
-        let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
-        // What it says may reach the trace and the log, where nobody knows whose words they are.
+        problems.extend(bundle.map(BundleContext::withheld).unwrap_or_default());
+        let secrets = bundle.map(BundleContext::hidden).unwrap_or_default();
+        // The trace and the log may contain its words, and do not say whose words these are.
         context.hidden.add(secrets.iter().cloned());
         let private = private(&spec, used.take(), context);
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
@@ -397,7 +417,11 @@ impl ServerEntry {
     }
 }
 
-/// Whether a problem is one of a server's declaration, of settings for all servers, or of a whole file.
+fn declared_in<'a>(spec: &'a ServerSpec, bundle: Option<&'a BundleContext>) -> &'a Path {
+    bundle.map_or(&spec.origin.file, |bundle| &bundle.manifest)
+}
+
+/// Whether a problem concerns this server's declaration, the settings for all servers, or a whole file.
 fn concerns(problem: &Problem, name: &str) -> bool {
     let field = problem.field.as_str();
     let declared = ["mcpServers.", "mcp.servers."].iter().find_map(|start| field.strip_prefix(start));
@@ -408,13 +432,13 @@ fn concerns(problem: &Problem, name: &str) -> bool {
     }
 }
 
-/// How long a server may take that may have to be downloaded first.
+/// How long a server's first answer may take if it must be downloaded first.
 const DOWNLOAD: Duration = Duration::from_mins(2);
 
-/// Other programs' names for places, which are no variables.
+/// Names that other programs use for folders; they are no variables.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
-/// What fills in a name in a declaration: a variable, or a place.
+/// The value of a name in a declaration: of a variable or a folder.
 fn variable(context: &AppContext, name: &str) -> Option<String> {
     context.variable(name).or_else(|| place(context, name))
 }
@@ -428,10 +452,10 @@ fn place(context: &AppContext, name: &str) -> Option<String> {
     path?.to_str().map(str::to_owned)
 }
 
-/// What a declaration was filled in with, and the variables it declares: any of them may be a secret, whatever it is
-/// called. What every server sees of the environment is none.
+/// The values that were filled into a declaration, and the variables it declares. Any of them may be a secret under any
+/// name. Variables that every server gets are no secrets.
 fn private(spec: &ServerSpec, used: Vec<(String, String)>, context: &AppContext) -> Vec<(String, String)> {
-    let common = variables(context, &[]);
+    let common = common_variables(context);
     let declared = match &spec.address {
         Address::Command { env, .. } => env.0.clone(),
         Address::Url { .. } => Vec::new(),
@@ -439,16 +463,16 @@ fn private(spec: &ServerSpec, used: Vec<(String, String)>, context: &AppContext)
     let secret = spec.oauth.as_ref().and_then(|oauth| oauth.client_secret.clone());
     let all = used.into_iter().chain(declared).chain(secret.map(|secret| ("oauth.clientSecret".to_owned(), secret)));
     let all = all.filter(|(_, value)| !PLACES.iter().any(|name| place(context, name).as_ref() == Some(value)));
-    all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
+    all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value.as_str())).collect()
 }
 
-/// How long a server may be unused. One that is to run from the beginning is ended only if its declaration says so.
+/// How long a server may be unused. A server that starts at once ends only if its declaration says so.
 fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
     let general = settings.idle_timeout.filter(|_| spec.lazy.unwrap_or(true));
     spec.idle_timeout.map_or(general, |own| Some(own).filter(|own| !own.is_zero()))
 }
 
-/// What servers said last.
+/// The cache of what servers said.
 pub fn cache(context: &AppContext) -> Cache {
     Cache::new(cache_file(context))
 }
@@ -457,7 +481,7 @@ fn cache_file(context: &AppContext) -> PathBuf {
     context.state().join("mcp-tools.json")
 }
 
-/// What was granted by logging in.
+/// The file with the tokens of logins.
 pub fn tokens(context: &AppContext) -> PathBuf {
     context.state().join("mcp-tokens.json")
 }
@@ -467,7 +491,7 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Why a server may not be started, as a sentence about it.
+/// The reason why a server may not be started, as a sentence about it.
 fn told_refusal(refusal: Refusal) -> String {
     match refusal.reason {
         RefusalReason::Modified => format!("it {}", refusal.detail),
@@ -476,7 +500,7 @@ fn told_refusal(refusal: Refusal) -> String {
     }
 }
 
-/// The program of a server, and what an approval of it is bound to; why there is none.
+/// The program of a server, and the digest that its approval is bound to; otherwise the reason why there is none.
 fn looked_up(
     spec: &ServerSpec,
     context: &AppContext,
@@ -490,23 +514,21 @@ fn looked_up(
     }
 }
 
-/// Where a server is; one that can leave its place runs from the copy of what was approved.
+/// The endpoint of a server. If possible, it runs from the copy of what was approved.
 fn endpoint(
     trusted: &Trusted<ServerSpec>,
     spec: &ServerSpec,
-    bundle: Option<&Bundled>,
+    bundle: Option<&BundleContext>,
     context: &AppContext,
 ) -> Endpoint {
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
             let base = came_with(spec, context).unwrap_or_else(|| context.cwd.clone());
-            let copy = trusted.variables().into_iter();
-            let copy = copy.filter_map(|(name, value)| Some((name.to_owned(), value.into_string().ok()?)));
-            let bundled = bundle.map(Bundled::environment).unwrap_or_default();
+            let bundled = bundle.map(BundleContext::environment).unwrap_or_default();
             Endpoint::Stdio {
                 program: trusted.program(),
                 args: args.iter().map(|arg| from_copy(arg, trusted)).collect(),
-                env: variables(context, &[bundled, env.0.clone(), copy.collect()].concat()),
+                env: variables(context, &[bundled, env.0.clone()].concat(), trusted),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
                 program_box: program_box(trusted, spec, bundle, context).map(Box::new),
@@ -521,11 +543,11 @@ fn endpoint(
     }
 }
 
-/// What the program of a server is held to; nothing if it runs without a box.
+/// The box of a server's program; `None` if it runs without a box.
 fn program_box(
     trusted: &Trusted<ServerSpec>,
     spec: &ServerSpec,
-    bundle: Option<&Bundled>,
+    bundle: Option<&BundleContext>,
     context: &AppContext,
 ) -> Option<ProgramBox> {
     let permissions = spec.held_to()?;
@@ -539,31 +561,38 @@ fn program_box(
     })
 }
 
-/// An argument; where it names code that was approved, the copy of that.
+/// An argument; if it names approved code, the path of that code's copy.
 fn from_copy(arg: &str, trusted: &Trusted<ServerSpec>) -> String {
     let copy = trusted.code_argument(arg).and_then(|copy| copy.into_string().ok());
     copy.unwrap_or_else(|| arg.to_owned())
 }
 
-/// The folder whose content came with a server, for a project's. The user's own came with nothing, and an extension's
-/// names its files by their places.
+/// The folder that a project's server came with. The user's own servers came with no folder, and an extension's server
+/// names its files by their paths.
 fn came_with(spec: &ServerSpec, context: &AppContext) -> Option<PathBuf> {
     context.places.project.clone().filter(|_| spec.source == Source::Workspace)
 }
 
-/// What a server sees of the environment: an allow-list, and what it declares.
-fn variables(context: &AppContext, declared: &[(String, String)]) -> Vec<(String, String)> {
-    let environment = Environment { variables: context.variables.clone(), ..Environment::default() };
-    let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    let mut seen: Vec<(String, String)> = environment.common().into_iter().filter_map(readable).collect();
-    // The sign of what an agent started cannot be taken off.
+/// The variables that every server gets.
+fn common_variables(context: &AppContext) -> Vec<(OsString, OsString)> {
+    Environment { variables: context.variables.clone(), ..Environment::default() }.common()
+}
+
+/// The environment of a server: the allowed variables and the declared ones, with the copies of approved files.
+fn variables(
+    context: &AppContext,
+    declared: &[(String, String)],
+    trusted: &Trusted<ServerSpec>,
+) -> Vec<(String, String)> {
+    let mut seen = common_variables(context);
+    // A server cannot remove the sign that an agent started it.
     for (name, value) in declared.iter().filter(|(name, _)| name != "OLLM_AGENT") {
-        seen.retain(|(seen, _)| seen != name);
-        seen.push((name.clone(), value.clone()));
+        seen.retain(|(seen, _)| seen != name.as_str());
+        seen.push((name.into(), value.into()));
     }
-    seen
+    trusted.lead_to_copy(declared, &mut seen);
+    let readable = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    seen.into_iter().filter_map(readable).collect()
 }
 
 fn bounds(spec: &LimitsSpec) -> Limits {

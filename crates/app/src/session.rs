@@ -1,4 +1,4 @@
-//! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
+//! Connects the agent's ports: hooks to the engine, questions to the terminal, sessions to the home folder.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ use crate::app_context::AppContext;
 use crate::command_box::{BoxStatus, CommandBox};
 use crate::complete::user_data;
 use crate::error::AppError;
-use crate::model::{self, ModelConfig};
+use crate::model::{self, ModelConfig, OpenedModel};
+use crate::nested::refuse_too_deep;
 use crate::port::Notices;
 use crate::questions::{Questions, Sampler};
 use crate::servers::DECLARED;
@@ -35,24 +36,24 @@ pub(crate) use hooks::Hooks;
 pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
-/// What the model is told before everything else.
+/// The system prompt of the model.
 const SYSTEM_PROMPT: &str = "You are a careful assistant that works in a folder on the person's machine. Use the tools \
 to look before you change anything, keep changes small, and say plainly what you did and what you could not do.";
 
-/// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
+/// The limit on a call of another source's tool; the source has limits of its own.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
 
-/// How long an agent stays.
+/// How long an agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionKind {
-    /// For one task: async hooks may need longer, and are handed over.
+    /// For one task: async hooks may run longer, and another process takes them over.
     Prompt,
-    /// For as long as somebody talks to it: async hooks run beside it.
+    /// For a conversation: async hooks run beside it.
     Chat,
 }
 
 impl SessionKind {
-    /// The agent's mode, as hooks are told.
+    /// The agent's mode, as hooks see it.
     pub fn name(self) -> &'static str {
         match self {
             SessionKind::Prompt => "run",
@@ -61,7 +62,7 @@ impl SessionKind {
     }
 }
 
-/// What a session is asked to be.
+/// Options of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionOptions {
@@ -69,22 +70,22 @@ pub struct SessionOptions {
     pub model: Option<String>,
     /// When to ask before a tool runs.
     pub approval: Approval,
-    /// Further folders that tools may touch.
+    /// More folders that tools may use.
     pub allow: Vec<PathBuf>,
-    /// Where the model's answers are recorded.
+    /// The file that records the model's answers.
     pub record: Option<PathBuf>,
-    /// The earlier conversation that goes on.
+    /// The earlier conversation to continue.
     pub resume: Option<Resume>,
-    /// How long the agent stays, which hooks are told as its mode.
+    /// How long the agent runs; hooks see it as the agent's mode.
     pub kind: SessionKind,
 }
 
-/// Which conversation goes on.
+/// The conversation to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// The one with this id, or with an id that begins so.
+    /// The conversation with this id, or whose id begins so.
     Id(String),
-    /// The latest of this folder.
+    /// The latest conversation in this folder.
     Latest,
 }
 
@@ -101,43 +102,44 @@ impl Default for SessionOptions {
     }
 }
 
-/// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
+/// Loads all hooks for our own agent. The approver is asked about hooks without an approval.
 pub fn load(context: &AppContext, visit: SessionKind, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
+    refuse_too_deep("no session begins", context)?;
     let mut stay = LoadOptions::short(context);
     stay.background = stay.background.filter(|_| visit == SessionKind::Prompt);
     let mut app = read(context, stay)?;
     app.tools(context);
-    trace::listen(&mut app);
     let (telemetry, troubles) =
         Telemetry::start(&app.config.telemetry(), &context.network, &|name| context.variable(name));
-    app.telemetry = telemetry;
+    app.telemetry = telemetry.map(Arc::new);
+    trace::listen(&mut app);
     app.troubles = troubles;
-    // An agent may not approve hooks for itself, so it is not asked either.
+    // An agent may not approve hooks for itself, so it is not asked.
     if refuse_agents(context, "approve hooks").is_ok() {
         app.engine.trust.approver = approver;
     }
     Ok(app)
 }
 
-/// All hooks as they are now, for an agent that has been talking for a while.
+/// Reloads all hooks for an agent that is already running.
 pub fn load_again(context: &AppContext, previous: &App) -> Result<App, AppError> {
     read(context, LoadOptions { background: None, previous: Some(previous), ..LoadOptions::short(context) })
 }
 
 fn read(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
     let mut app = App::load_with(context, stay)?;
-    // Whoever reads all declarations of servers tells what is wrong with them.
+    // The reader of all server declarations reports their problems.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)
 }
 
-/// Everything a session begins with but its ports.
+/// Everything a session starts with, except its ports.
 pub struct SessionSetup {
-    /// Interrupts what is under way.
+    /// Interrupts the running work.
     pub cancel: Cancel,
-    /// What the person should know before it begins.
+    /// Notes for the person before it starts.
     pub notes: Vec<String>,
-    /// The box that its shell commands run in.
+    /// The box of its shell commands.
     pub shell_box: BoxStatus,
     settings: Settings,
     model: Box<dyn Model>,
@@ -146,13 +148,13 @@ pub struct SessionSetup {
 }
 
 impl SessionSetup {
-    /// Gathers model, settings and what was said before.
+    /// Collects the model, the settings and the earlier conversation.
     pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<SessionSetup, AppError> {
         let context = app.context();
-        // Whether there is such a conversation is known at once; whether a model answers may take a while.
+        // Looking for the conversation is quick; the model may take a while.
         let past = resumed(options, app, context)?;
         let wish = ModelConfig::of(&app.config);
-        let mut model = model::open(options.model.as_deref(), &wish, context)?;
+        let OpenedModel { mut model, why } = model::choose(options.model.as_deref(), &wish, context)?;
         if let Some(file) = &options.record {
             model = model::record(model, &context.cwd.join(file))?;
         }
@@ -172,9 +174,7 @@ impl SessionSetup {
         settings.shell.shell_box = Some(Arc::new(command_box));
         let mut notes = past.notes;
         notes.extend(shell_box.note());
-        if !model::is_named(options.model.as_deref(), &wish, context) {
-            notes.push(format!("no model is named, so {} answers, the latest that can call tools", model.name()));
-        }
+        notes.extend(why.map(|why| format!("no model is named, so {} answers, {why}", model.name())));
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,
@@ -223,27 +223,27 @@ impl SessionSetup {
     }
 }
 
-/// More tools: those of MCP servers, which begin to start here.
+/// The tools of MCP servers, which begin to start here.
 fn sources(app: &App, notices: &mut dyn Notices) -> Vec<Arc<dyn ToolSource>> {
     app.mcp_tools.iter().for_each(|mcp_tools| mcp_tools.begin(notices));
     app.mcp_tools.iter().cloned().map(|mcp_tools| mcp_tools as Arc<dyn ToolSource>).collect()
 }
 
-/// Where conversations are kept.
+/// The folder of the conversations.
 pub fn sessions(context: &AppContext) -> PathBuf {
     context.places.home.join("sessions")
 }
 
-/// What was said before, and where the rest will be written.
-struct Past {
+/// The earlier messages, and the file for the new ones.
+struct SessionPast {
     id: String,
     transcript: Option<Transcript>,
     messages: Vec<Message>,
     notes: Vec<String>,
 }
 
-/// The conversation that is to go on, if one is.
-fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<Option<Past>, AppError> {
+/// The conversation to continue, if there is one.
+fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<Option<SessionPast>, AppError> {
     let id = match &options.resume {
         Some(Resume::Id(id)) => id.clone(),
         Some(Resume::Latest) => latest(context)?,
@@ -252,10 +252,10 @@ fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<
     let resumed = Transcript::resume(&sessions(context), &id, redactor(app, context));
     let (transcript, saved) = resumed.map_err(|error| no_transcript(&error, context))?;
     let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
-    Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
+    Ok(Some(SessionPast { id, transcript: Some(transcript), messages, notes }))
 }
 
-/// Why a conversation cannot be read.
+/// The error for a conversation that cannot be read.
 pub fn no_transcript(error: &TranscriptError, context: &AppContext) -> AppError {
     let failure = AppError::new(Code::UnknownSession, error.to_string());
     match error {
@@ -265,7 +265,7 @@ pub fn no_transcript(error: &TranscriptError, context: &AppContext) -> AppError 
 }
 
 /// A new conversation.
-fn begun(app: &App, context: &AppContext, model: &str) -> Past {
+fn begun(app: &App, context: &AppContext, model: &str) -> SessionPast {
     let now = SystemTime::now();
     let header = Header {
         id: session_id(now),
@@ -277,7 +277,7 @@ fn begun(app: &App, context: &AppContext, model: &str) -> Past {
         Ok(transcript) => (Some(transcript), Vec::new()),
         Err(error) => (None, vec![format!("{error}; the session is not saved")]),
     };
-    Past { id: header.id, transcript, messages: Vec::new(), notes }
+    SessionPast { id: header.id, transcript, messages: Vec::new(), notes }
 }
 
 fn redactor(app: &App, context: &AppContext) -> Arc<Redactor> {
@@ -297,14 +297,14 @@ fn latest(context: &AppContext) -> Result<String, AppError> {
 
 fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, id: &str) -> Settings {
     let spill = context.places.home.join("state/output");
-    // What cannot be made cannot be filled; the shell tool says so when it needs it.
+    // If the folder cannot be made, the shell tool reports it when it needs the folder.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
     let kept = context.variables.iter().filter(|(name, _)| !name.to_str().is_some_and(looks_secret));
     let mut shell = ShellSettings::new(kept.cloned().collect(), &spill);
     id.clone_into(&mut shell.agent);
     let mut allowed: Vec<PathBuf> = options.allow.iter().map(|folder| context.cwd.join(folder)).collect();
     allowed.extend(made.then_some(spill));
-    // What a server's tool said at too great length is kept there, and the model is told so.
+    // Results of server tools that are too long are saved there, and the model is told.
     let results = context.state().join("mcp-results");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&results).is_ok();
     allowed.extend(made.then_some(results));
@@ -324,8 +324,8 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
     }
 }
 
-/// The folders whose instructions count: those of the projects around the working folder, and of the person's own folders
-/// around these, outermost first. Elsewhere anybody may have written them.
+/// The folders whose instructions count, outermost first: the projects around the working folder, and the person's own
+/// folders around them. Another user may have written instructions elsewhere.
 fn instruction_folders(context: &AppContext) -> Vec<PathBuf> {
     let cwd = context.cwd.canonicalize().unwrap_or_else(|_| context.cwd.clone());
     let real = |path: &Path| path.canonicalize().ok();
@@ -337,7 +337,7 @@ fn instruction_folders(context: &AppContext) -> Vec<PathBuf> {
     folders
 }
 
-/// How far a session may go with this model.
+/// The limits of a session with this model.
 fn limits(wish: &ModelConfig, config: &Config) -> Limits {
     let usual = Limits::default();
     let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());

@@ -1,26 +1,26 @@
-//! Scripts in hook folders that nothing declares: told where a session begins, and once a day at single events.
+//! Reports scripts in hook folders that nothing declares: at the start of a session, and once a day at single events.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::Undeclared;
+use ollm_catalog::UndeclaredScript;
 use ollm_store::write_atomic;
 
 use crate::app_context::AppContext;
 use crate::port::Notices;
 
-/// How long nothing is told after it was told.
+/// The pause between two reports.
 const PAUSE: Duration = Duration::from_hours(24);
 
-/// What a person should know of a script that nothing declares.
-pub fn undeclared_line(script: &Undeclared, context: &AppContext) -> String {
+/// The report of a script that nothing declares.
+pub fn undeclared_line(script: &UndeclaredScript, context: &AppContext) -> String {
     let way_out = context.tell(&script.remedy());
     format!("{} is declared by no hook file and never runs; {way_out}", script.path.display())
 }
 
-/// A line for each script that nothing declares, at most once a day. Where there was none, the folders are looked into again
-/// when they changed.
+/// One line for each script that nothing declares, at most once a day. If there was none, a change of the folders
+/// starts a new search.
 pub fn undeclared_today(context: &AppContext) -> Vec<String> {
     let Some(own) = context.own_home().filter(|own| own.is_dir()) else { return Vec::new() };
     let file = own.join("state/told/undeclared");
@@ -36,16 +36,16 @@ pub fn undeclared_today(context: &AppContext) -> Vec<String> {
     let others = known.lines().take(MOST_PLACES - 1).flat_map(|line| [line, "\n"]);
     let note =
         if lines.is_empty() { std::iter::once(&*state).chain(["\n"]).chain(others).collect() } else { TOLD.to_owned() };
-    // What cannot be remembered is not told either: it would be told at every event.
+    // Without the saved note, the lines would be repeated at every event.
     if write_atomic(&file, note.as_bytes()).is_ok() { lines } else { Vec::new() }
 }
 
-/// What is noted when something was told.
+/// The note after a report.
 const TOLD: &str = "told\n";
-/// So many places are remembered where nothing was to be told.
+/// How many places without such scripts are remembered.
 const MOST_PLACES: usize = 16;
 
-/// What changes when a script is put into a hooks folder.
+/// A text that changes when a script is added to a hook folder.
 fn state_of_folders(context: &AppContext) -> String {
     let places = &context.places;
     let folders = places.projects().map(|project| project.join(".ollm/hooks")).chain([places.home.join("hooks")]);
@@ -57,7 +57,7 @@ fn state_of_folders(context: &AppContext) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Tells of every script that nothing declares.
+/// Reports every script that nothing declares.
 pub fn tell_undeclared(context: &AppContext, notices: &mut dyn Notices) {
     for line in undeclared_lines(context) {
         notices.tell(&line);

@@ -1,4 +1,4 @@
-//! Wakes a thread that waits for one of several things.
+//! Wakes a thread that waits for one of several events.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::AppError;
 
-/// Wakes whoever waits for it. Clones are the same one. A wake that comes before the wait ends the wait at once.
+/// Wakes the thread that waits for it. Clones are the same one. A wake that comes before the wait ends the wait at
+/// once.
 ///
 /// ```
 /// # use ollm_app::{Wait, WakeSignal};
@@ -32,30 +33,30 @@ struct Ends {
     is_over: AtomicBool,
 }
 
-/// Why a wait is over.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Somebody woke us; now and then nobody did.
+    /// A wake ended the wait; now and then there was no wake.
     Woken,
     /// The other descriptor can be read.
     Readable,
     /// The time is over.
     Elapsed,
-    /// There is nothing to wait for any more.
+    /// The signal has ended for good.
     Ended,
 }
 
 impl WakeSignal {
-    /// A signal that nobody has given yet.
+    /// A signal that has not been given yet.
     pub fn new() -> Result<WakeSignal, AppError> {
         let failed = |error| AppError::new(Code::Environment, format!("nothing can wake a thread that waits: {error}"));
         let (waker, sleeper) = pair().map_err(failed)?;
         Ok(WakeSignal(Arc::new(Ends { waker, sleeper, is_over: AtomicBool::new(false) })))
     }
 
-    /// Wakes whoever waits.
+    /// Wakes the waiting thread.
     pub fn wake(&self) {
-        // A full pipe wakes as well.
+        // A full pipe wakes the thread too.
         let _ = (&self.0.waker).write(&[0]);
     }
 
@@ -65,12 +66,12 @@ impl WakeSignal {
         self.wake();
     }
 
-    /// Waits until somebody wakes us, at most for so long.
+    /// Waits for a wake, at most this long.
     pub fn wait(&self, longest: Option<Duration>) -> Wait {
         self.wait_or_read(None, longest)
     }
 
-    /// The same, until another descriptor can be read.
+    /// Waits for a wake or until another descriptor can be read, at most this long.
     pub fn wait_or_read(&self, other: Option<BorrowedFd<'_>>, longest: Option<Duration>) -> Wait {
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         let own = PollFd::from_borrowed_fd(self.0.sleeper.as_fd(), PollFlags::IN);
@@ -84,7 +85,7 @@ impl WakeSignal {
             _ if self.0.is_over.load(Ordering::SeqCst) => Wait::Ended,
             Ok(0) => Wait::Elapsed,
             Ok(_) if !is_own => Wait::Readable,
-            // A signal of the system came in between.
+            // A system signal interrupted the wait.
             Ok(_) | Err(_) => Wait::Woken,
         }
     }

@@ -1,12 +1,12 @@
-//! Files that people, shells, servers and other programs change: noticed, compared with what was there before, and told
-//! to hooks.
+//! Notices changes of files by people, shells, servers and other programs, compares them with the earlier state, and
+//! tells hooks.
 //!
-//! The system only says which paths were touched (`notifier`). Once they have settled, each is compared with the
-//! `baseline`: what hooks last heard of. So an editor may write a file in any way it likes, a checkout of thousands of
-//! files tells of each once, and when the system loses track, or has no watches left, comparing everything finds the
-//! same changes. What hooks and our own tools write becomes the baseline without an event.
+//! The system only says which paths were touched (`notifier`). Once these are quiet, each is compared with the
+//! `baseline`: the state that hooks last heard of. So an editor may write a file in any way. A checkout of thousands of
+//! files tells of each file once. If the system loses track or has no watches left, comparing everything finds the same
+//! changes. Files that hooks and our own tools write update the baseline without an event.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use rustix::fs::FileType;
 use rustix::stdio::{stderr, stdout};
 
 use crate::error::AppError;
-use crate::notifier::{Notifier, NotifyError, Touched};
+use crate::notifier::{Notifier, NotifyError, TouchedPaths};
 use crate::wake_signal::WakeSignal;
 
 mod baseline;
@@ -35,7 +35,7 @@ mod scan;
 mod share;
 
 use baseline::Baseline;
-use cause::{Chain, HookRuns, is_endless};
+use cause::{Chain, HookRuns, TellTime};
 use compare::time_of;
 use git::GitActivity;
 use queue::ChangeQueue;
@@ -44,53 +44,57 @@ use scan::{MOST_FILES, Scan, scan};
 
 pub use late::HookRun;
 pub(crate) use late::LateEnds;
+use late::WritingRun;
 pub use notes::FileNote;
 pub use project::ProjectWatch;
 pub use run::{FILE_EVENTS, WatchListener, has_listener, watch_project};
 pub use share::{WatchRole, is_watched};
 
-/// Who was told this much is told no more.
+/// After this many notices, no more are told.
 const MOST_NOTICES: usize = 1000;
-/// How soon somebody looks again at what is under way.
+/// How soon to look again while something is going on.
 const SOON: Duration = Duration::from_millis(25);
-/// A folder that is gone for longer does not come back.
+/// A folder that is missing for longer counts as gone.
 const ABSENCE: Duration = Duration::from_secs(2);
 
-/// Notices what becomes of the files of a project.
+/// Notices changes of a project's files.
 pub struct FileWatcher {
     root: PathBuf,
     /// Our own folder.
     home: PathBuf,
     rules: IgnoreRules,
     baseline: Baseline,
-    /// The folders that are watched, with the inode of the root.
+    /// The watched folders, with the inode of the root.
     folders: BTreeSet<PathBuf>,
     inode: u64,
-    /// None where everything is compared now and then instead.
+    /// `None` if everything is compared at intervals instead.
     notifier: Option<Notifier>,
     next_look: Instant,
     git: GitActivity,
-    /// What was touched and not looked at yet.
-    touched: Touched,
+    /// Paths that were touched and not compared yet.
+    touched: TouchedPaths,
     /// The files that may have changed.
     queue: ChangeQueue,
-    /// Files whose text is not known yet.
+    /// The files that hooks hear of after a pause, with the chain that led to each change.
+    held: BTreeMap<PathBuf, Chain>,
+    /// Files whose text was not read yet.
     unread: Vec<PathBuf>,
     runs: HookRuns,
-    /// The file whose change was taken last, and what led to that. Its name as text may lack what is not UTF-8.
+    /// The file whose change was taken last, and the chain that led to it. The event's name of it may lack bytes that
+    /// are not UTF-8.
     taken: (PathBuf, Chain),
     absent_since: Option<Instant>,
-    /// Device and inode of the files that we write to ourselves.
+    /// Device and inode of the files that our own output goes to.
     own_output: Vec<(u64, u64)>,
-    /// When everything was compared last.
+    /// The time of the last comparison of everything.
     looked_at: SystemTime,
     notices: Vec<String>,
-    /// The notices that a person knows.
+    /// The notices that the person has already got.
     told: BTreeSet<String>,
 }
 
 impl FileWatcher {
-    /// Watches a project; `home` is our own folder, which is not watched wherever it lies.
+    /// Watches a project; `home` is our own folder, which is never watched.
     pub fn open(project: &Path, home: &Path) -> Result<FileWatcher, AppError> {
         let gone = |error: std::io::Error| AppError::new(Code::NoFolder, format!("{}: {error}", project.display()));
         let root = project.canonicalize().map_err(gone)?;
@@ -105,8 +109,9 @@ impl FileWatcher {
             inode,
             notifier: None,
             next_look: Instant::now(),
-            touched: Touched::default(),
+            touched: TouchedPaths::default(),
             queue: ChangeQueue::default(),
+            held: BTreeMap::new(),
             unread: Vec::new(),
             runs: HookRuns::default(),
             taken: (PathBuf::new(), Chain::default()),
@@ -120,7 +125,7 @@ impl FileWatcher {
         Ok(watcher)
     }
 
-    /// The folder that is watched, without links.
+    /// The watched folder, without links.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -130,12 +135,12 @@ impl FileWatcher {
         self.baseline.len()
     }
 
-    /// Whether everything is compared now and then, because the system has no watches left.
+    /// Whether everything is compared at intervals, because the system has no watches left.
     pub fn is_polling(&self) -> bool {
         self.notifier.is_none()
     }
 
-    /// What a person should know, once.
+    /// New notices for the person; each comes once.
     pub fn take_notices(&mut self) -> Vec<String> {
         self.notices.append(&mut self.rules.problems);
         let mut notices = std::mem::take(&mut self.notices);
@@ -143,7 +148,7 @@ impl FileWatcher {
         notices
     }
 
-    /// Reads files for later differences, for about so long; says whether some are left.
+    /// Reads files for later differences, for about this long; returns whether some are left.
     pub fn read_ahead(&mut self, time: Duration) -> bool {
         let began = Instant::now();
         while let Some(path) = self.unread.pop() {
@@ -155,7 +160,7 @@ impl FileWatcher {
         !self.unread.is_empty()
     }
 
-    /// Waits until something is touched, at most for so long.
+    /// Waits until something is touched, at most this long.
     pub fn wait(&self, patience: Duration) {
         match &self.notifier {
             Some(notifier) => notifier.wait(patience),
@@ -163,7 +168,7 @@ impl FileWatcher {
         }
     }
 
-    /// Wakes this one whenever something is touched, also in a folder that is none of the project's.
+    /// Wakes this signal at every touch, and also at touches in a folder outside the project.
     pub(crate) fn wake(&mut self, wake: &WakeSignal, folder: Option<&Path>) {
         let Some(notifier) = &mut self.notifier else { return };
         notifier.wake(wake);
@@ -173,25 +178,26 @@ impl FileWatcher {
         }
     }
 
-    /// How soon another look is worth it although nothing is touched; none where nothing is under way.
+    /// How soon to look again if nothing is touched; `None` if nothing is going on.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
         let Some(notifier) = &self.notifier else {
             return Some(self.next_look.saturating_duration_since(now).max(SOON));
         };
-        let is_busy =
-            notifier.is_unsettled() || !self.touched.is_empty() || self.has_changes() || self.absent_since.is_some();
+        let is_busy = notifier.is_unsettled()
+            || !(self.touched.is_empty() && self.held.is_empty())
+            || self.has_changes()
+            || self.absent_since.is_some();
         is_busy.then_some(SOON)
     }
 
-    /// Looks whether something was touched and has settled; says whether there is something to take. It fails when the
-    /// project is gone.
+    /// Checks whether touched paths are quiet; returns whether there is a change to take. Fails if the project is gone.
     pub fn look(&mut self, now: Instant) -> Result<bool, AppError> {
         if !self.exists(now)? {
             return Ok(false);
         }
         let touched = match &self.notifier {
             Some(notifier) => notifier.take(now),
-            None => (now >= self.next_look).then(Touched::unknown),
+            None => (now >= self.next_look).then(TouchedPaths::unknown),
         };
         if let Some(touched) = touched {
             self.touched.merge(touched);
@@ -199,6 +205,9 @@ impl FileWatcher {
         if !self.touched.is_empty() && !self.git.is_busy(now) {
             let touched = std::mem::take(&mut self.touched);
             self.sort(touched);
+        }
+        if !self.has_changes() && self.runs.have_paused(SystemTime::now()) {
+            self.tell_held();
         }
         Ok(self.has_changes())
     }
@@ -213,78 +222,108 @@ impl FileWatcher {
         !self.queue.is_empty()
     }
 
-    /// Whether a file may have changed that may be told now.
+    /// Whether a file may have changed that need not wait.
     pub(crate) fn has_changes_but(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
         self.queue.has(waits)
     }
 
-    /// Looks at what was touched without waiting until it has settled.
+    /// Compares touched paths at once, before they are quiet.
     pub(crate) fn look_at_once(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
-        touched.merge(self.notifier.as_ref().map_or_else(Touched::unknown, Notifier::take_all));
+        touched.merge(self.notifier.as_ref().map_or_else(TouchedPaths::unknown, Notifier::take_all));
         self.sort(touched);
+        self.tell_held();
     }
 
-    /// Has everything compared with the next look.
+    /// Releases the changes that wait for a pause.
+    pub(crate) fn tell_held(&mut self) {
+        for (path, chain) in std::mem::take(&mut self.held) {
+            self.queue.push(path, cause::after_pause(&chain));
+        }
+    }
+
+    /// Makes the next look compare everything.
     pub(crate) fn compare_soon(&mut self) {
-        self.touched.merge(Touched::unknown());
+        self.touched.merge(TouchedPaths::unknown());
     }
 
-    /// The next change of a file that may be told now; the others wait.
+    /// The next change of a file that need not wait; the others stay queued.
     pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
         while let Some((path, chain)) = self.queue.pop(waits) {
             if notes::key_of(&path).is_some_and(|key| self.own_output.contains(&(key.dev, key.ino))) {
                 continue;
             }
-            if is_endless(&path, &chain) {
-                self.baseline.absorb(&path);
-                let name = baseline::name(&path, &self.root);
-                let why = if chain.iter().all(|known| *known == path) {
-                    format!("{name} changes again and again while its hooks run")
-                } else {
-                    format!("hooks change {name} for one another again and again")
-                };
-                self.notices.push(format!("{why}; this change is taken as it is"));
+            let time = cause::tell_time(&path, &chain);
+            if time != TellTime::Now {
+                self.put_off(path, chain, time);
                 continue;
             }
+            // Observed before the comparison, so that no later state is missed.
+            self.notifier.iter().for_each(|notifier| notifier.observe(&path));
             if let Some(change) = self.baseline.compare(&path, &self.root) {
                 self.taken = (path, chain);
                 return Some(change);
             }
+            self.no_hook_ran(&path);
         }
         None
     }
 
-    /// What became of one file since hooks last heard of it, whether or not it was touched.
+    /// Delays or drops a change, so that hooks do not call one another without end.
+    fn put_off(&mut self, path: PathBuf, chain: Chain, time: TellTime) {
+        let why = format!("{} changes again and again while hooks run", baseline::name(&path, &self.root));
+        if time == TellTime::AfterPause {
+            self.notices.push(format!("{why}; they hear of it after a pause"));
+            self.held.insert(path, chain);
+        } else {
+            self.notices.push(format!("{why}; this change is taken unchecked"));
+            self.baseline.absorb(&path);
+        }
+    }
+
+    /// The change of one file since hooks last heard of it, whether or not it was touched.
     pub(crate) fn change_of(&mut self, path: &Path) -> Option<FileChange> {
+        self.enter_new_folder_of(path);
         let counts = self.baseline.contains(path) || self.is_watched(path);
         counts.then(|| self.baseline.compare(path, &self.root)).flatten()
     }
 
-    /// Hooks ran for a file in this time: what was written into it until then is what hooks know. That it is gone, they do not.
-    pub(crate) fn hooks_ran(&mut self, path: &Path, chain: &Chain, (from, until): (SystemTime, SystemTime)) {
-        if notes::key_of(path).is_some_and(|key| time_of(&key) <= until) {
-            self.baseline.absorb(path);
+    /// After hooks ran that may write to the file, its present state counts as known to hooks. Three changes are still
+    /// told: a save after they ended, a removal, and more different states than there were hooks. The last of these is
+    /// told once, because a hook may well write in several steps.
+    fn hooks_ran(&mut self, path: &Path, chain: &Chain, run: WritingRun) {
+        let seen = self.notifier.as_ref().map(|notifier| notifier.observed(path)).unwrap_or_default();
+        let changes = self.baseline.changes(path, &seen);
+        if changes <= run.count || chain.contains(&path.to_owned()) {
+            self.baseline.absorb_before(path, run.until);
         }
-        self.runs.add(path, chain, from, until);
+        self.runs.add(path, chain, run.from, run.until);
     }
 
-    /// The file whose change was taken last, and what led to that.
+    /// No hook ran for the file that may write to it.
+    fn no_hook_ran(&self, path: &Path) {
+        if let Some(notifier) = &self.notifier {
+            notifier.observed(path);
+        }
+    }
+
+    /// The file whose change was taken last, and the chain that led to it.
     pub(crate) fn taken(&self) -> (PathBuf, Chain) {
         self.taken.clone()
     }
 
-    /// The agent had a turn in this time. The root of the project stands for it in chains of changes.
+    /// Notes that the agent had a turn in this time. In chains of changes, the project's root stands for the agent.
     pub(crate) fn agent_worked(&mut self, from: SystemTime, until: SystemTime) {
         self.runs.add(&self.root, &Chain::default(), from, until);
     }
 
-    /// Whether the agent led to the change that was taken last.
+    /// Whether the agent caused the change that was taken last.
     pub(crate) fn is_agents(&self) -> bool {
         self.taken.1.first() == Some(&self.root)
     }
 
-    /// Hooks have heard of a file with this stamp, or that it is gone, from somebody else. It may have changed again since.
+    /// Notes that another program told hooks of a file with this stamp, or of its removal. The file may have changed
+    /// again since.
     pub(crate) fn heard_of(&mut self, path: &Path, key: Option<StatKey>) {
         if !self.baseline.contains(path) && !self.is_watched(path) {
             return;
@@ -313,7 +352,7 @@ impl FileWatcher {
         }
     }
 
-    /// Looks at a folder, and watches it and those below from then on.
+    /// Scans a folder, and watches it and the folders below it from then on.
     fn scan(&mut self, folder: &Path) -> Scan {
         let (notifier, mut failed) = (&mut self.notifier, None);
         let found = scan(folder, &mut self.rules, |folder| {
@@ -334,7 +373,7 @@ impl FileWatcher {
         found
     }
 
-    /// Without watches everything is compared now and then.
+    /// Falls back to comparing everything at intervals, without watches.
     fn fall_back(&mut self, error: &NotifyError) {
         self.notifier = None;
         let way_out = match error {
@@ -346,7 +385,7 @@ impl FileWatcher {
         self.notices.push(format!("{error}: all files are compared every second or so instead{way_out}"));
     }
 
-    /// Whether the project is there; one that came back is looked at anew.
+    /// Whether the project exists. A project that came back is scanned anew.
     pub(crate) fn exists(&mut self, now: Instant) -> Result<bool, AppError> {
         let inode = fs::metadata(&self.root).ok().filter(fs::Metadata::is_dir).map(|meta| meta.ino());
         let Some(inode) = inode else {
@@ -358,13 +397,14 @@ impl FileWatcher {
         };
         let was_gone = self.absent_since.take().is_some();
         if std::mem::replace(&mut self.inode, inode) != inode || was_gone {
-            self.touched.merge(Touched::unknown());
+            self.touched.merge(TouchedPaths::unknown());
         }
         Ok(true)
     }
 }
 
-/// What our standard output and standard error lead to: each line there would be another change. Nothing is written here.
+/// The files that our standard output and standard error go to: each line there would be another change. Nothing is
+/// written here.
 fn own_output() -> Vec<(u64, u64)> {
     let stats = [stdout(), stderr()].map(rustix::fs::fstat);
     let files = stats.into_iter().flatten().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());

@@ -1,5 +1,5 @@
-//! What everything that projects bring may cost one event, in bytes and in time: whoever waits for the answer goes on without
-//! it after a while.
+//! Limits the bytes and the time that all files of projects may cost for one event. After a while, the caller that
+//! waits for the answer goes on without it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use crate::problem::{Problem, Severity};
 
 const BYTES: u64 = 1 << 20;
 const TIME: Duration = Duration::from_millis(500);
-/// A small file costs as much as one of this size.
+/// The cost of a small file, in bytes.
 const SMALLEST: u64 = 1 << 10;
-/// So many files are named.
+/// The most files that a message names.
 const NAMED: usize = 4;
 
-/// What files of projects may still cost, and which were left out.
+/// The remaining budget for files of projects, and the files that were left out.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: u64,
-    /// Runs from the first file on.
+    /// The deadline; it starts with the first file.
     until: Option<Instant>,
-    /// The first that were left out.
+    /// The first files that were left out.
     left_out: Vec<PathBuf>,
-    /// How many were left out.
+    /// The number of files left out.
     count: usize,
 }
 
@@ -33,12 +33,12 @@ impl Budget {
         Budget { bytes: BYTES, until: None, left_out: Vec::new(), count: 0 }
     }
 
-    /// Whether nothing was left out.
+    /// Whether no file was left out.
     pub(crate) fn is_complete(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes a file from it, if that much is left; otherwise the file is left out.
+    /// Takes a file's cost from the budget. If too little is left, the file is left out.
     pub(crate) fn allows(&mut self, file: &Path, size: u64) -> bool {
         let until = *self.until.get_or_insert_with(|| Instant::now() + TIME);
         let left = self.bytes.checked_sub(size.max(SMALLEST)).filter(|_| Instant::now() < until);
@@ -52,7 +52,7 @@ impl Budget {
         left.is_some()
     }
 
-    /// What a person should know of what was left out, in one line.
+    /// The problem about files that were left out, if there are any.
     pub(crate) fn problem(&self) -> Option<Problem> {
         let (first, others) = self.left_out.split_first()?;
         let others: Vec<String> = others.iter().map(|file| file.display().to_string()).collect();

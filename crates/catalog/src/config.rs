@@ -1,8 +1,9 @@
-//! The configuration: the machine's policy, `config.yaml` of the user and of the project, the environment, the command
-//! line.
+//! The configuration: from the machine's policy, `config.yaml` of the user and of the project, the environment, and the
+//! command line.
 //!
-//! Later ones win, except that a project may only tighten: whatever it says that could switch a guard off or send data
-//! elsewhere is ignored, visibly. What the policy says nobody loosens. All settings there are stand in one table, [`KEYS`].
+//! Later sources override earlier ones, except that a project may only tighten. If a project switches a guard off or
+//! sends data elsewhere, that is ignored, and a problem reports it. No source can loosen the policy. One table,
+//! [`KEYS`], has all settings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +14,7 @@ use ollm_protocol::Layer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::load::Looked;
+use crate::load::StampSet;
 use crate::place::Places;
 use crate::problem::Problem;
 
@@ -29,9 +30,9 @@ mod variables;
 mod workspace;
 mod written;
 
-pub use edit::{Edit, EditError, Edited, Migration, change, check_target, forget_extension, migrate};
+pub use edit::{ConfigEdit, Edit, EditError, Migration, change, check_target, forget_extension, migrate};
 pub use key::{KEYS, Key, Project, Safety, SetBy};
-pub use kind::{Item, Kind};
+pub use kind::{ConfigKind, Item};
 pub(crate) use layer::{owned_files, read_files, said_around};
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
@@ -42,24 +43,24 @@ pub use settings::{
 };
 pub use variables::mistyped_variables;
 
-/// Larger configuration files are not read.
+/// The largest configuration file, in bytes.
 pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
-/// What the command line says; it wins over everything else.
+/// The settings from the command line; they override everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Whether hooks run at all.
     pub enabled: Option<bool>,
-    /// A timeout for hooks that have none of their own.
+    /// The timeout of hooks that declare none.
     pub timeout: Option<Duration>,
-    /// Whether what is a guard may only be made stricter: so it is where no person wrote the command line.
+    /// Whether guards may only be made stricter. That is so if no person wrote the command line.
     pub tightening: bool,
     /// Any other settings: paths and values in their canonical form.
     settings: Vec<(String, Value)>,
 }
 
 impl Overrides {
-    /// Adds a setting, as somebody types it.
+    /// Adds a setting from its typed text.
     pub fn set(&mut self, path: &str, typed: &str) -> Result<(), EditError> {
         if find_key(path).is_ok_and(|key| key.set_by != SetBy::Anyone) {
             let why = "it counts only in config.yaml of the user, or in the machine's policy".to_owned();
@@ -70,16 +71,16 @@ impl Overrides {
         Ok(())
     }
 
-    /// Whether there is something among them that is a guard.
+    /// Whether any of them is a guard.
     pub fn touch_guards(&self) -> bool {
         self.settings.iter().any(|(path, _)| find_key(path).is_ok_and(|key| key.safety == Safety::Critical))
     }
 }
 
-/// Who says what a setting is.
+/// The origin of a setting's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// Nobody: the default applies.
+    /// No file, variable or option sets it: the default applies.
     Default,
     /// The machine's policy.
     Policy {
@@ -92,7 +93,7 @@ pub enum Origin {
     },
     /// A file.
     File {
-        /// Whose file.
+        /// The layer of the file.
         layer: Layer,
         /// The file.
         file: PathBuf,
@@ -119,35 +120,35 @@ pub struct Setting {
     pub key: &'static Key,
     /// The value in its canonical form: times in milliseconds, sizes in bytes.
     pub value: Value,
-    /// Who says so.
+    /// Where the value comes from.
     pub origin: Origin,
 }
 
-/// A value that does not apply although somebody says it.
+/// A value that was set but does not apply.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ignored {
-    /// What was said, and by whom.
+pub struct IgnoredValue {
+    /// The value, and its origin.
     pub setting: Setting,
     /// Why it does not apply.
     pub why: String,
 }
 
-/// Everything that was said, and what came of it.
+/// The whole configuration: all values that were set, and which of them apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// What applies, without the defaults.
+    /// The values that apply, without the defaults.
     said: Vec<Setting>,
-    /// What a project says for what it declares itself.
+    /// The values of a project that only apply to its own declarations.
     own: Vec<Setting>,
-    /// What the machine's policy says.
+    /// The values of the machine's policy.
     #[serde(skip)]
     policy: Vec<Setting>,
-    /// What does not apply, and why.
+    /// The values that do not apply, with the reasons.
     #[serde(skip)]
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredValue>,
 }
 
-/// The row of the table for a path; `Err` with the path that may be meant, if there is one.
+/// The row of the table for a path. The error is a similar path, if there is one.
 pub fn find_key(path: &str) -> Result<&'static Key, Option<String>> {
     edit::find(path).map(|(key, _)| key).map_err(|error| match error {
         EditError::Unknown { near, .. } => near,
@@ -182,21 +183,23 @@ pub fn configuration(
     overrides: &Overrides,
 ) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let files = read_files(places, &mut None, &mut Looked::default(), &mut problems);
+    let files = read_files(places, &mut None, &mut StampSet::default(), &mut problems);
     let config = said_around(files, env, overrides, &mut problems);
     (config, problems)
 }
 
 impl Config {
-    /// What applies at this path and who says so; nothing for a path that is not known.
+    /// The value that applies at this path, with its origin; `None` for an unknown path.
     pub fn get(&self, path: &str) -> Option<Setting> {
+        let parts: Vec<&str> = path.split('.').collect();
+        let path = key::in_map(&parts).unwrap_or(path);
         self.said(path).cloned().or_else(|| {
             let key = KEYS.iter().find(|key| key.path == path && !key.is_open())?;
             Some(unsaid(key))
         })
     }
 
-    /// Everything that applies, the defaults too, in the order of the table; a version only where it is written.
+    /// All values that apply, including defaults, in the order of the table. A version is only listed if it is set.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for key in KEYS {
@@ -209,7 +212,7 @@ impl Config {
         settings
     }
 
-    /// What a project says for what it declares itself.
+    /// The values of a project that only apply to its own declarations.
     pub fn own(&self) -> &[Setting] {
         &self.own
     }
@@ -226,7 +229,7 @@ impl Config {
         }
     }
 
-    /// Takes somebody's word; what only repeats the policy stays the policy's.
+    /// Takes a setting. If it only repeats the policy, it counts as the policy's.
     fn hear(&mut self, setting: Setting) {
         if self.fixed(&setting.path).is_none_or(|fixed| fixed.value != setting.value) {
             self.put(setting);
@@ -235,7 +238,7 @@ impl Config {
         }
     }
 
-    /// Puts a value in the place of what was said before.
+    /// Replaces an earlier value.
     fn put(&mut self, setting: Setting) {
         match self.said.iter_mut().find(|known| known.path == setting.path) {
             Some(known) => *known = setting,
@@ -250,7 +253,7 @@ fn unsaid(key: &'static Key) -> Setting {
 }
 
 impl Origin {
-    /// The word for the layer.
+    /// The name of the layer.
     pub fn layer(&self) -> &'static str {
         match self {
             Origin::Default => "default",

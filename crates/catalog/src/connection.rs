@@ -1,4 +1,4 @@
-//! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
+//! Adds our entries to the settings files of other agents, one per event, without touching anything else.
 
 use ollm_protocol::dialect::agents::AgentDialect;
 use ollm_protocol::dialect::agents::home::{FlatEntry, Form, Home};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::file::{Syntax, loose};
 use crate::node::Node;
-use crate::text_edit::{Draft, Emptied, Op, Refusal};
+use crate::text_edit::{Draft, EmptiedMap, Op, Refusal};
 
 mod calls;
 mod files;
@@ -15,31 +15,31 @@ mod import;
 mod rule;
 pub(crate) mod written;
 
-pub use calls::{asks_us, called_programs};
+pub use calls::{about_event, asks_us, called_programs, without_own_lines};
 use calls::{is_own_entry, leads_to_us};
 pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
-pub use import::Imported;
+pub use import::ImportedHooks;
 
-/// Where the hooks of such a file stand.
+/// The key of the hooks in such a file.
 const HOOKS: &str = "hooks";
-/// What Codex notes beside the hooks in its own file: which of them a person has reviewed.
+/// The key where Codex records which hooks a person has reviewed, beside the hooks in its own file.
 const STATE: &str = "state";
 
-/// What is written for an agent.
+/// The entries to write for an agent.
 #[derive(Clone, Copy)]
-pub struct Wish<'a> {
+pub struct ConnectionSpec<'a> {
     /// The agent.
     pub agent: &'a AgentDialect,
-    /// The line of shell for an event.
+    /// Makes the shell line for an event.
     pub line: &'a dyn Fn(&str) -> String,
 }
 
-/// What had to be made for our entries and was not there before.
+/// The parts that were added around our entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
-    /// The place of all hooks.
+pub struct MadeParts {
+    /// Whether the map of all hooks was added.
     pub hooks: bool,
-    /// The lists of these events.
+    /// The events whose lists were added.
     pub events: Vec<String>,
 }
 
@@ -48,28 +48,28 @@ pub struct Made {
 pub struct Connected {
     /// Its text.
     pub text: String,
-    /// What had to be made.
-    pub made: Made,
+    /// The parts that were added.
+    pub made: MadeParts,
 }
 
-/// An entry of ours.
+/// One of our entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnEntry {
     /// The agent's event.
     pub event: String,
     /// The line that it runs.
     pub command: String,
-    /// Whether it is run for whatever the event is about.
+    /// Whether it runs for every subject of the event.
     pub is_for_all: bool,
 }
 
-/// The text of a settings file with exactly one entry of ours per event; others of ours go.
-pub fn connected(text: &str, wish: &Wish<'_>) -> Result<Connected, String> {
+/// The text of a settings file with exactly one of our entries per event; other entries of ours are removed.
+pub fn connected(text: &str, wish: &ConnectionSpec<'_>) -> Result<Connected, String> {
     let mut draft = draft(text)?;
     let was = Shape::of(draft.root());
     let keys = Keys::of(wish.agent.home.form);
     let wanted = |event: &str| Node::from_json(&entry(wish, event));
-    // What is there already as it should be stays; the rest of ours goes, second copies included.
+    // Correct entries of ours stay. All others of ours are removed, including duplicates.
     let mut kept: Vec<String> = Vec::new();
     while let Some(ours) = find(draft.root(), keys, wish.agent.name).into_iter().find(|ours| {
         let asked = wish.agent.home.events.contains(&ours.event.as_str()) && !kept.contains(&ours.event);
@@ -85,16 +85,16 @@ pub fn connected(text: &str, wish: &Wish<'_>) -> Result<Connected, String> {
     for event in wish.agent.home.events.iter().filter(|event| !kept.iter().any(|kept| kept == *event)) {
         add(&mut draft, event, wanted(event), wish.agent.home.form)?;
     }
-    // Lists that only had entries of ours for events that we no longer ask at.
+    // Removes lists that only had our entries, for events that we no longer register for.
     tidy(&mut draft, |event| !was.events.iter().any(|known| known == event), !was.hooks)?;
     let events = wish.agent.home.events.iter().filter(|event| !was.events.iter().any(|known| known == *event));
-    let made = Made { hooks: !was.hooks, events: events.map(|event| (*event).to_owned()).collect() };
+    let made = MadeParts { hooks: !was.hooks, events: events.map(|event| (*event).to_owned()).collect() };
     Ok(Connected { text: draft.into_text(), made })
 }
 
-/// The text of a settings file without entries of ours, and whether nothing is left in it; `made` goes as well, where
-/// nothing else came into it since.
-pub fn disconnected(text: &str, agent: &str, form: Form, made: &Made) -> Result<(String, bool), String> {
+/// The text of a settings file without our entries, and whether it is empty then. The parts in `made` are removed if
+/// they are empty.
+pub fn disconnected(text: &str, agent: &str, form: Form, made: &MadeParts) -> Result<(String, bool), String> {
     let mut draft = draft(text)?;
     while let Some(ours) = find(draft.root(), Keys::of(form), agent).into_iter().next() {
         perform(&mut draft, &ours.removal())?;
@@ -105,22 +105,35 @@ pub fn disconnected(text: &str, agent: &str, form: Form, made: &Made) -> Result<
         Node::Null => false,
         _ => true,
     };
-    Ok((draft.into_text(), !left))
+    let text = draft.into_text();
+    // Comments in a file belong to the person, so a file with comments is not empty.
+    let is_empty = !left && !loose(text.trim_start_matches('\u{feff}')).comments;
+    Ok((text, is_empty))
 }
 
-/// The entries of ours in a settings file.
+/// Our entries in a settings file.
 pub fn own_entries(text: &str, agent: &str, form: Form) -> Result<Vec<OwnEntry>, String> {
     let draft = draft(text)?;
     let found = find(draft.root(), Keys::of(form), agent);
-    let is_for_all = |ours: &Ours| {
+    let is_for_all = |ours: &FoundEntry| {
         let matcher = draft.root().at(&ours.whole).and_then(|entry| self::text(entry, "matcher"));
         matcher.is_none_or(|matcher| matches!(matcher, "" | "*"))
     };
-    let entry = |ours: Ours| OwnEntry { is_for_all: is_for_all(&ours), event: ours.event, command: ours.command };
+    let entry = |ours: FoundEntry| OwnEntry { is_for_all: is_for_all(&ours), event: ours.event, command: ours.command };
     Ok(found.into_iter().map(entry).collect())
 }
 
-/// Why the agent itself would not read a file of this text, though we can.
+/// Our lines that an agent runs, from a settings file or from a file that we own.
+pub fn own_lines(text: &str, agent: &str, form: Form) -> Result<Vec<String>, String> {
+    match form {
+        Form::Own(_) => Ok(calls::own_lines(text, agent)),
+        Form::Groups | Form::Flat(_) => {
+            Ok(own_entries(text, agent, form)?.into_iter().map(|entry| entry.command).collect())
+        }
+    }
+}
+
+/// Why the agent would not read a file with this text, although we can.
 pub fn rejected(text: &str, home: &Home) -> Option<String> {
     let (mark, plain) = text.strip_prefix('\u{feff}').map_or((false, text), |plain| (true, plain));
     if mark && !home.taste.mark {
@@ -136,32 +149,33 @@ pub fn rejected(text: &str, home: &Home) -> Option<String> {
     }
 }
 
-/// The first key at the top of a file that is none of these.
+/// The first top-level key of a file that is not one of these.
 fn unknown_key(text: &str, known: &[&str]) -> Option<String> {
     let draft = draft(text).ok()?;
     let Node::Map(pairs) = draft.root() else { return None };
     pairs.iter().map(|(key, _)| key.clone()).find(|key| !known.contains(&key.as_str()))
 }
 
-/// Whether the settings in a file switch off all hooks of the agent, so that ours would not run either.
+/// Whether a settings file switches off all hooks of the agent, including ours.
 pub fn switches_hooks_off(text: &str) -> bool {
     draft(text).is_ok_and(|draft| !written::Switch::of(draft.root()).on)
 }
 
-/// What stands in a file for one event.
-fn entry(wish: &Wish<'_>, event: &str) -> Value {
+/// The entry in a file for one event.
+fn entry(wish: &ConnectionSpec<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
     let timeout =
         wish.agent.told_to_wait(event).map(|wait| wait.as_millis() / wish.agent.timeout_unit.as_millis().max(1));
     let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
     match wish.agent.home.form {
-        Form::Flat(FlatEntry { typed, command: key, timeout: timeout_key, .. }) => {
+        Form::Flat(FlatEntry { typed, command: key, timeout: timeout_key, shows, .. }) => {
             let mut entry = Map::new();
             if typed {
                 entry.insert("type".to_owned(), "command".into());
             }
             entry.insert(key.to_owned(), command.into());
             entry.extend(timeout_key.zip(timeout).map(|(key, timeout)| (key.to_owned(), timeout.into())));
+            entry.extend(shows.map(|key| (key.to_owned(), true.into())));
             Value::Object(entry)
         }
         Form::Groups | Form::Own(_) => {
@@ -178,7 +192,7 @@ fn draft(text: &str) -> Result<Draft, String> {
     structure(draft.root()).map(|()| draft)
 }
 
-/// Why a file is not what agents read: `hooks` once, with a list for each event.
+/// Checks the structure that agents expect: `hooks` once, with a list for each event.
 fn structure(root: &Node) -> Result<(), String> {
     let pairs = match root {
         Node::Map(pairs) => pairs,
@@ -207,7 +221,7 @@ fn once(events: &[(String, Node)]) -> Result<(), String> {
     })
 }
 
-/// Where commands stand in entries of a form.
+/// The keys of commands in entries of a form.
 #[derive(Clone, Copy)]
 enum Keys {
     InGroups,
@@ -223,31 +237,31 @@ impl Keys {
     }
 }
 
-/// An entry of ours and where it is.
-struct Ours {
+/// One of our entries, with its place.
+struct FoundEntry {
     event: String,
     command: String,
-    /// The way to the item of the event's list that it is, or is in.
+    /// The path to the item of the event's list that is the entry, or contains it.
     whole: Vec<usize>,
-    /// The way to its list, and its place there.
+    /// The path to its list, and its index there.
     list: Vec<usize>,
     index: usize,
 }
 
-impl Ours {
+impl FoundEntry {
     fn removal(&self) -> Op<'_> {
         Op::Remove { at: &self.list, index: self.index }
     }
 }
 
-fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
+fn find(root: &Node, keys: Keys, agent: &str) -> Vec<FoundEntry> {
     let mut found = Vec::new();
     let Some((at, events)) = hooks_of(root) else { return found };
     for (place, (event, list)) in events.iter().enumerate() {
         for (index, item) in items(list).iter().enumerate() {
             let list = vec![at, place];
             let whole = vec![at, place, index];
-            let ours = |command: &str, list, index| Ours {
+            let ours = |command: &str, list, index| FoundEntry {
                 event: event.clone(),
                 command: command.to_owned(),
                 whole: whole.clone(),
@@ -267,7 +281,7 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
                         let Some(line) = text(value, "command").filter(|line| is_own_entry(line, agent)) else {
                             continue;
                         };
-                        // A group with nothing else in it goes as a whole.
+                        // A group with only our entry is removed as a whole.
                         let own = if alone {
                             ours(line, list.clone(), index)
                         } else {
@@ -300,22 +314,22 @@ fn add(draft: &mut Draft, event: &str, entry: Node, form: Form) -> Result<(), St
     }
 }
 
-/// Takes out what is empty now, as far as it was made for us.
+/// Removes empty parts that were added for us.
 fn tidy(draft: &mut Draft, made: impl Fn(&str) -> bool, hooks_made: bool) -> Result<(), String> {
     loop {
         let Some((at, events)) = hooks_of(draft.root()) else { return Ok(()) };
         let empty = events.iter().position(|(event, list)| items(list).is_empty() && made(event));
         match empty {
-            Some(index) => perform(draft, &Op::Unset { at: &[at], index, emptied: Emptied::Map })?,
+            Some(index) => perform(draft, &Op::Unset { at: &[at], index, emptied: EmptiedMap::Map })?,
             None if events.is_empty() && hooks_made => {
-                return perform(draft, &Op::Unset { at: &[], index: at, emptied: Emptied::Map });
+                return perform(draft, &Op::Unset { at: &[], index: at, emptied: EmptiedMap::Map });
             }
             None => return Ok(()),
         }
     }
 }
 
-/// What a file has before it is changed.
+/// The parts that a file has before the change.
 struct Shape {
     hooks: bool,
     events: Vec<String>,

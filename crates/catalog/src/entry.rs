@@ -1,4 +1,4 @@
-//! One hook as declared: the keys of an entry, the same in every form.
+//! Reads one hook as declared: the keys of an entry, which are the same in every form.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_protocol::hook::action::{ActionType, CommandSpec, ShellSpec};
 use ollm_protocol::hook::key::{self, HOOK_KEYS, HookKey, KeyKind, Text, TextForm, Unknown};
-use ollm_protocol::{ActionSpec, Code, HookSpec, placeholders};
+use ollm_protocol::{ActionSpec, Code, HookSpec, Needs, placeholders};
 use ollm_shell::split;
 
 use crate::file::Finding;
@@ -21,7 +21,7 @@ mod schema;
 
 use action::left;
 use reader::{COUNT, FLAG, PAUSE, POSITIVE, SERVICES, SIZE, SPAN, TIME};
-pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
+pub(crate) use reader::{EntryReader, MANY, canonical, meant, not_loaded};
 pub(crate) use schema::{by_event, snake};
 pub use schema::{hook_file_schema, hook_schema};
 
@@ -31,40 +31,40 @@ pub(crate) const HTTP: &str = "http";
 /// The names of the keys of an entry.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| names(HOOK_KEYS));
 
-/// The names of these keys, where they are keys of an entry.
+/// The names of these keys, as far as entries can have them.
 fn names(keys: &'static [HookKey]) -> Vec<&'static str> {
     keys.iter().filter(|key| key.is_written()).map(|key| key.name).collect()
 }
 
-/// The keys that are read in an entry and in its parts; an action is named with its type.
+/// All keys of an entry and of its parts. The keys of an action come with its type.
 pub(crate) fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
     let sections = HOOK_KEYS.iter().filter_map(|key| match key.kind {
-        KeyKind::Section(keys, _) => Some((format!("hooks.{}", key.name), names(keys))),
+        KeyKind::Section(keys) => Some((format!("hooks.{}", key.name), names(keys))),
         _ => None,
     });
     let actions = ActionType::of_files().map(|kind| (kind.name.to_owned(), names(kind.keys)));
     std::iter::once(("hooks".to_owned(), KEYS.clone())).chain(sections).chain(actions)
 }
 
-/// What an entry says, before it is known where its files are.
+/// The content of an entry, before its files are located.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// What its keys say; what they do not say is empty.
+    /// The values of its keys; unset keys are empty.
     pub(crate) spec: HookSpec,
-    /// What an action says that stands beside the other keys.
+    /// The values of an action that has its keys beside the others.
     pub(crate) action: Option<ActionSpec>,
 }
 
-/// A form's own keys: whether it took this one.
-pub(crate) type Own = fn(&mut Reader<'_>, &mut Draft, &str, &Cursor<'_>) -> bool;
+/// Reads a form's own keys; returns whether it took the key.
+pub(crate) type OwnKeys = fn(&mut EntryReader<'_>, &mut Draft, &str, &Cursor<'_>) -> bool;
 
 /// A form whose entries have no keys of their own.
-pub(crate) fn no_own(_: &mut Reader<'_>, _: &mut Draft, _: &str, _: &Cursor<'_>) -> bool {
+pub(crate) fn no_own(_: &mut EntryReader<'_>, _: &mut Draft, _: &str, _: &Cursor<'_>) -> bool {
     false
 }
 
-/// A form in which an entry may post the event: the keys of that action stand beside the others.
-pub(crate) fn own_http(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
+/// Reads the keys of an `http` action that are beside the other keys of an entry.
+pub(crate) fn own_http(reader: &mut EntryReader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
     let kind = ActionType::of_files().find(|kind| kind.name == HTTP);
     let Some((kind, blank)) = kind.and_then(|kind| Some((kind, kind.blank?))) else { return false };
     if key == "type" {
@@ -78,15 +78,20 @@ pub(crate) fn own_http(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at
     true
 }
 
-/// Reads the keys of an entry; `None` when the hook cannot be loaded, with the findings that say why.
-pub(crate) fn read(entry: &Cursor<'_>, context: &Context<'_>, findings: &mut Vec<Finding>, own: Own) -> Option<Draft> {
-    let mut reader = Reader { context, findings, sound: true };
+/// Reads the keys of an entry. `None` if the hook cannot be loaded; the findings say why.
+pub(crate) fn read(
+    entry: &Cursor<'_>,
+    context: &Context<'_>,
+    findings: &mut Vec<Finding>,
+    own: OwnKeys,
+) -> Option<Draft> {
+    let mut reader = EntryReader { context, findings, sound: true };
     let draft = reader.draft(entry, own);
     reader.sound.then_some(draft)
 }
 
 impl Draft {
-    /// One of which nothing is known but its name.
+    /// A draft with only a name.
     pub(crate) fn named(name: Option<String>) -> Draft {
         let mut spec = HookSpec::new("", "", ActionSpec::Command(CommandSpec::default()));
         spec.name = name.unwrap_or_default();
@@ -94,12 +99,12 @@ impl Draft {
         Draft { spec, action: None }
     }
 
-    /// The id it was given, if it was.
+    /// The id in the entry, if it has one.
     pub(crate) fn id(&self) -> Option<&str> {
         Some(self.spec.id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// What it does as written, which is what a hook without a name is told by.
+    /// The action as written, which identifies a hook without a name.
     pub(crate) fn line(&self) -> String {
         self.spec.action.descriptor().words().join("\0")
     }
@@ -126,7 +131,7 @@ impl Draft {
         }
     }
 
-    /// The line of shell an entry names.
+    /// The shell line of an entry.
     pub(crate) fn shell(&mut self) -> ActionSpec {
         let script = match &self.spec.action {
             ActionSpec::Command(line) => line.command.clone(),
@@ -136,8 +141,8 @@ impl Draft {
     }
 }
 
-impl Reader<'_> {
-    fn draft(&mut self, entry: &Cursor<'_>, own: Own) -> Draft {
+impl EntryReader<'_> {
+    fn draft(&mut self, entry: &Cursor<'_>, own: OwnKeys) -> Draft {
         let mut draft = Draft::named(None);
         if !matches!(entry.node, Node::Map(_)) {
             let message = format!("a hook must be a map of its keys, not {}", entry.node.kind());
@@ -150,10 +155,13 @@ impl Reader<'_> {
             }
         });
         self.settle(&mut draft, entry);
+        if self.sound {
+            self.suited(HOOK_KEYS, draft.spec.action.needs(), entry);
+        }
         draft
     }
 
-    /// What the hook does: either `command` or an action.
+    /// Determines the action: either `command` or an action.
     fn settle(&mut self, draft: &mut Draft, entry: &Cursor<'_>) {
         let has_command = entry.get("command").is_some_and(|at| !matches!(at.node, Node::Null));
         match draft.action.take() {
@@ -172,6 +180,24 @@ impl Reader<'_> {
         }
     }
 
+    /// Reports keys that have no effect on this action. A key that promises a limit prevents loading.
+    fn suited(&mut self, keys: &'static [HookKey], needs: Needs<'_>, at: &Cursor<'_>) {
+        for (written, value) in at.entries().filter(|(_, value)| !value.node.is_nothing()) {
+            let Some(row) = key::find(keys, &canonical(written)) else { continue };
+            if let KeyKind::Section(inner) = row.kind {
+                self.suited(inner, needs, &value);
+            }
+            if (row.suits)(needs) {
+                continue;
+            }
+            let message = format!("`{}` has no effect: the hook starts no program", row.name);
+            match row.unknown {
+                Unknown::Refused => self.refuse(&value, &message, Some("remove it".to_owned())),
+                Unknown::Warned => self.warn(Code::Ignored, &value, Part::Key, message, Some("remove it".to_owned())),
+            }
+        }
+    }
+
     fn key(&mut self, draft: &mut Draft, key: &str, at: &Cursor<'_>) {
         match HookKey::find(key).map(|row| (row, row.kind)) {
             Some((_, KeyKind::Action)) => draft.action = self.action(at),
@@ -180,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the value of a key as its row says.
+    /// Reads the value of a key according to its row.
     fn row(&mut self, row: &HookKey, spec: &mut HookSpec, at: &Cursor<'_>) {
         if let Some(why) = row.unhonoured.filter(|_| !matches!(at.node, Node::Bool(false))) {
             self.warn(Code::Ignored, at, Part::Key, format!("`{}` has no effect: {why}", row.name), None);
@@ -229,12 +255,12 @@ impl Reader<'_> {
                 self.need(at, value::positive(at.node), POSITIVE).into_iter().for_each(|count| set(spec, count));
             }
             KeyKind::Choice(names, set) => self.choice(at, &names(), |name| set(spec, name)),
-            KeyKind::Section(keys, unknown) => {
-                // Without any of its keys it allows nothing, which is not the same as saying nothing.
+            KeyKind::Section(keys) => {
+                // An empty map allows nothing, which differs from no map at all.
                 if row.name == "permissions" {
                     spec.permissions.get_or_insert_default();
                 }
-                self.section(keys, unknown, spec, at);
+                self.section(keys, row.unknown, spec, at);
             }
         }
     }
@@ -255,7 +281,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A line, and its words: what only a shell understands has no place in it.
+    /// A line and its words. Syntax that only a shell understands is refused.
     fn line(&mut self, at: &Cursor<'_>) -> Option<(String, Vec<String>)> {
         let line = self.need(at, value::plain(at.node), "text")?;
         let spans: Vec<_> = placeholders(&line).map(|one| one.span).collect();
@@ -272,13 +298,11 @@ impl Reader<'_> {
         self.map(at, |reader, key, at| match (key::find(keys, key), unknown) {
             (Some(row), _) => reader.row(row, spec, at),
             (None, Unknown::Warned) => reader.unknown(at, &names(keys)),
-            (None, Unknown::Refused) => {
-                reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, &names(keys)));
-            }
+            (None, Unknown::Refused) => reader.refuse_unknown(at, &names(keys)),
         });
     }
 
-    /// Keys that say nothing about the hook, or nothing that could be taken.
+    /// Reports keys that are unknown, or that have no effect.
     fn other(&mut self, key: &str, at: &Cursor<'_>) {
         match key {
             "$schema" => {}
@@ -295,6 +319,7 @@ impl Reader<'_> {
                 let help = "such a hook has a file of its own; here the event is the key of the list";
                 self.refuse(at, &format!("`{key}` belongs to another form"), Some(help.to_owned()));
             }
+            _ if HookKey::promised(key).is_some() => self.refuse_unknown(at, &KEYS),
             _ => self.unknown(at, &KEYS),
         }
     }

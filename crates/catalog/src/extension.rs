@@ -1,22 +1,23 @@
 //! Extensions: folders with a manifest that bring hooks, MCP servers, settings and skills.
 //!
-//! [`extensions`] looks into the configured folders, reads every manifest, and says of each extension whether it is on,
-//! off, or cannot be, and why. One that cannot be loaded stays in the list under its folder's name and hides no other.
-//! What it brings is taken all together or not at all: an extension whose manifest has an error brings nothing.
+//! [`extensions`] looks into the configured folders, reads every manifest, and determines for each extension whether it
+//! is on, off, or failed, and why. A failed extension stays in the list under its folder's name, and hides no other. An
+//! extension applies as a whole: if its manifest has an error, it brings nothing.
 //!
-//! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
+//! This module does not decide whether any part of it may run. At run time, an approval of the whole folder decides
+//! that.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Commands, Held, Hook, HookSpec, Layer, Remedy, Source, Variable};
+use ollm_protocol::{Commands, HeldText, Hook, HookSpec, Layer, Remedy, Source, Variable};
 use ollm_store::{Digest, Secrets, StatKey, Switches};
 use serde_json::{Map, Value};
 
 use crate::budget::Budget;
 use crate::config::{Config, ExtensionSettings, Origin, Setting, find_key};
-use crate::load::{Looked, Stamp};
+use crate::load::{Stamp, StampSet};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
@@ -58,31 +59,31 @@ pub use schema::{manifest_schema, settings_schema};
 pub use setting::{SettingKind, SettingSpec};
 pub use skill::Skill;
 
-/// Tells where the copy of a folder is, if there is one.
+/// Gives the folder of an extension's copy, if there is one.
 pub type CopyOf<'a> = dyn Fn(&Path) -> Option<PathBuf> + 'a;
 
-/// What is needed to find extensions, and to say which are on.
+/// The data for finding extensions and deciding which are on.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Where things are kept.
+    /// The folders of our files.
     pub places: &'a Places,
     /// The configuration.
     pub config: &'a Config,
     /// The variables of the process.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// What a person switched on or off.
+    /// The extensions that a person switched on or off.
     pub switches: &'a Switches,
-    /// The secrets a person entrusted to us.
+    /// The secrets that a person stored with us.
     pub secrets: &'a Secrets,
     /// The time.
     pub now: SystemTime,
-    /// Where the copy of a folder is as it was when it was last approved. An extension whose manifest can no longer be
-    /// understood then goes on as that; without, it is not loaded.
+    /// Gives the folder of an extension's last approved copy. A broken extension then continues as that copy; without a
+    /// copy, it is not loaded.
     pub approved: Option<&'a CopyOf<'a>>,
-    /// The same, to know whose manifest is what was approved: only such a one has the variables read that it names. Without,
-    /// all have.
+    /// The same, to decide whose manifest is approved. Only an approved manifest may have the variables read that it
+    /// names. If this is `None`, every manifest may.
     pub vouched: Option<&'a CopyOf<'a>>,
-    /// The commands of the program, for what a person is told to do.
+    /// The program's commands, for the remedies in messages.
     pub commands: Commands,
 }
 
@@ -95,42 +96,42 @@ impl fmt::Debug for Surroundings<'_> {
 /// One extension.
 #[derive(Clone, Debug)]
 pub struct Extension {
-    /// Its name; that of its folder where it has none that can be read.
+    /// Its name; the folder's name if the manifest has no readable one.
     pub name: String,
     /// Its folder.
     pub root: PathBuf,
-    /// Whose folder it was found in; this decides the order.
+    /// The layer of the folder it was found in; this decides the order.
     pub layer: Layer,
-    /// The project it came with, where that is one around ours.
+    /// The project it came with, if that is a project around ours.
     pub enclosing: Option<PathBuf>,
-    /// Whether we installed it or it was found in place.
+    /// Whether we installed it, or it was found in its place.
     source: Source,
-    /// What it says about itself, as far as that can be read.
+    /// Its manifest, as far as it is readable.
     pub manifest: Manifest,
-    /// Its hooks as declared, with its settings in them; they count only while it is on.
+    /// Its declared hooks, with its settings filled in. They only count while it is on.
     pub hooks: Vec<Hook>,
-    /// What applies for each of its settings.
+    /// The value of each of its settings.
     pub values: Vec<SettingValue>,
     /// Whether it is on.
-    pub state: State,
-    /// The digest of the manifest as it was read; none where it cannot be.
+    pub state: ExtensionState,
+    /// The digest of the manifest when it was read; `None` if it is unreadable.
     pub digest: Option<Digest>,
-    /// By which a changed manifest is noticed; none where it cannot be read.
+    /// A value that changes with the manifest; `None` if it is unreadable.
     fingerprint: Option<u64>,
-    /// What the file system says of the manifest, if it had been left alone for a while when it was read: while that is
-    /// so, it need not be read again.
+    /// The file system's state of the manifest, if it had not changed for a while when it was read. While the state
+    /// stays the same, the manifest need not be read again.
     quiet: Option<StatKey>,
-    /// What was looked at to understand it; none where that cannot be said in full.
+    /// The files it depends on; `None` if they cannot be listed completely.
     stamps: Option<Vec<(PathBuf, Stamp)>>,
-    /// What became of the manifest alone, for those who read it again: on, or failed. Off where nobody read it.
-    verdict: State,
-    /// Why it is what was approved and not what is in its folder.
+    /// The state by the manifest alone, for reading it again: on, or failed. Off if it was not read.
+    verdict: ExtensionState,
+    /// Why its approved copy is used instead of its folder.
     held: Option<Problem>,
-    /// What keeps it off although its manifest is fine, until its place was looked up.
+    /// Why it is off although its manifest is valid, until the place of the fault is located.
     fault: Option<Fault>,
-    /// The same with its place.
+    /// The same fault with its place.
     misfit: Option<Problem>,
-    /// The form of its package, where it was made for another agent and was not installed yet.
+    /// The format of its package, if it was made for another agent and is not installed yet.
     pub form: Option<&'static str>,
     /// The problems of the manifest.
     problems: Vec<Problem>,
@@ -138,25 +139,25 @@ pub struct Extension {
 
 /// Whether an extension is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It is, and everything it brings is there.
+pub enum ExtensionState {
+    /// It is on, and everything it brings is available.
     On,
-    /// A person wants it so, or has not been asked yet.
+    /// A person switched it off, or was not asked yet.
     Off(String),
-    /// It cannot be, for this reason.
+    /// It failed, for this reason.
     Failed(String),
 }
 
-/// What applies for a setting.
+/// The value of a setting.
 #[derive(Clone, PartialEq)]
 pub struct SettingValue {
     /// Its declaration.
     pub spec: SettingSpec,
-    /// The value; none where nobody gives one, where it is kept elsewhere, or where nobody approved that it is read.
+    /// The value. `None` if it is not set, is stored elsewhere, or may not be read without an approval.
     pub value: Option<Value>,
-    /// Where the value is to be had from when a hook or a server needs it.
-    pub kept: Option<Held>,
-    /// Who says so.
+    /// The source of the value when a hook or server needs it.
+    pub kept: Option<HeldText>,
+    /// The origin of the value.
     pub origin: Origin,
 }
 
@@ -167,7 +168,7 @@ impl fmt::Debug for SettingValue {
 }
 
 impl SettingValue {
-    /// The value as it may be shown.
+    /// The value for display.
     pub fn shown(&self) -> Option<Value> {
         match &self.kept {
             _ if self.spec.sensitive => self.is_set().then(|| "(hidden)".into()),
@@ -176,7 +177,7 @@ impl SettingValue {
         }
     }
 
-    /// Whether somebody gives a value.
+    /// Whether a value is set.
     pub fn is_set(&self) -> bool {
         self.value.is_some() || self.kept.is_some()
     }
@@ -187,7 +188,7 @@ impl SettingValue {
 #[derive(Clone, Debug, Default)]
 pub struct Extensions {
     all: Vec<Extension>,
-    /// The rules their hooks were read under.
+    /// The rules under which their hooks were read.
     terms: Option<Terms>,
 }
 
@@ -227,15 +228,15 @@ pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>)
     load(surroundings, &Extensions::default())
 }
 
-/// Extensions as their manifests say, before anybody was asked which are on.
+/// Extensions as read from their manifests, before it is decided which are on.
 #[derive(Debug, Default)]
 pub struct ReadExtensions {
     all: Vec<Extension>,
     terms: Option<Terms>,
-    /// What is wrong with the folders they are in.
+    /// The problems with their folders.
     problems: Vec<Problem>,
-    /// What was looked at for all that.
-    looked: Looked,
+    /// The files and folders that were checked.
+    looked: StampSet,
 }
 
 /// Reads all extensions for one event.
@@ -243,13 +244,13 @@ pub(crate) fn read(search: &Search<'_>, budget: Option<&mut Budget>) -> ReadExte
     find::read_all(search, &Extensions::default(), budget)
 }
 
-/// Finds all extensions; a manifest that is still what it was is not understood anew.
+/// Finds all extensions. An unchanged manifest is not parsed again.
 fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, Vec<Problem>) {
     let Surroundings { places, config, now, .. } = *surroundings;
     settle_extensions(find::read_all(&Search { places, config, now }, previous, None), surroundings)
 }
 
-/// Says of the extensions that were read which are on, and what applies for their settings.
+/// Determines which of the read extensions are on, and the values of their settings.
 pub fn settle_extensions(read: ReadExtensions, surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
     let ReadExtensions { mut all, terms, mut problems, .. } = read;
     if all.is_empty() {
@@ -272,7 +273,7 @@ pub fn settle_extensions(read: ReadExtensions, surroundings: &Surroundings<'_>) 
     (Extensions { all, terms }, problems)
 }
 
-/// Which of these are on: names, switches, settings, and what they need of one another.
+/// Determines which of these are on, by names, switches, settings, and dependencies.
 fn settle(
     all: &mut Vec<Extension>,
     surroundings: &Surroundings<'_>,
@@ -284,8 +285,8 @@ fn settle(
     depend::settle(all);
 }
 
-/// Takes out those of the projects around ours, outermost first. Each project is settled as if we stood in it: what is
-/// within it takes neither a name nor a dependency from it.
+/// Separates the extensions of projects around ours, outermost first. Each of these projects is settled as if we were
+/// in it. So inner projects take neither a name nor a dependency from it.
 fn enclosing(
     all: &mut Vec<Extension>,
     surroundings: &Surroundings<'_>,
@@ -298,7 +299,7 @@ fn enclosing(
         let of_user = all.iter().filter(|one| one.layer == Layer::User);
         let own = around.iter().filter(|one| one.enclosing.as_ref() == Some(project));
         let mut group: Vec<Extension> = of_user.chain(own).cloned().collect();
-        // What is wrong with the settings of the user's is told once.
+        // Problems with the user's settings are reported only once.
         settle(&mut group, surroundings, settings, &mut Vec::new());
         settled.extend(group.into_iter().filter(|one| one.enclosing.is_some()));
     }
@@ -320,44 +321,45 @@ impl Extensions {
         self.all.iter()
     }
 
-    /// The one with this name; of two, the one that counts.
+    /// The one with this name. If there are two, the one that counts.
     pub fn get(&self, name: &str) -> Option<&Extension> {
         let named = || self.all.iter().filter(|extension| extension.name == name);
         let near = || named().filter(|extension| extension.enclosing.is_none());
         near().find(|extension| extension.is_on()).or_else(|| near().chain(named()).next())
     }
 
-    /// The one that a hook belongs to.
+    /// The extension that brings a hook.
     pub fn of_hook(&self, hook: &HookSpec) -> Option<&Extension> {
         let root = hook.tree.as_ref().filter(|_| hook.extension.is_some())?;
         self.all.iter().find(|extension| extension.root == *root)
     }
 
-    /// The hooks of those that are on.
+    /// The hooks of extensions that are on.
     pub fn hooks(&self) -> impl Iterator<Item = &Hook> {
         self.all.iter().filter(|extension| extension.is_on()).flat_map(|extension| &extension.hooks)
     }
 
-    /// The MCP servers of those that are on, without those of projects around ours: the extension and its servers, each with its keys as written.
+    /// The MCP servers of extensions that are on, except in projects around ours. Each item has the extension, and its
+    /// servers with their keys as written.
     pub fn servers(&self) -> impl Iterator<Item = (&Extension, &Map<String, Value>)> {
         let on = self.all.iter().filter(|extension| extension.is_on() && extension.enclosing.is_none());
         on.map(|extension| (extension, &extension.manifest.servers)).filter(|(_, servers)| !servers.is_empty())
     }
 
-    /// What the configuration says about settings of extensions and what cannot be; nothing where none is loaded.
+    /// Invalid settings of extensions in the configuration. Empty if extensions are off.
     pub fn misset(&self, config: &Config, places: &Places) -> Vec<Problem> {
         let settings = config.extensions(places);
         if settings.enabled { resolve::misset(self, &settings) } else { Vec::new() }
     }
 
-    /// What an extension that is none of these would miss here, each with its place in its manifest.
+    /// The dependencies that an extension outside of this list would lack here, each with its place in the manifest.
     pub fn lacking(&self, extension: &Extension) -> Vec<Problem> {
         let faults = depend::lacking(&self.all, extension);
         let locate = |fault: Fault| fault.locate(&extension.file(), extension.fingerprint, Severity::Warning);
         faults.into_iter().map(locate).collect()
     }
 
-    /// What applies for the settings of all extensions, as a part of the configuration; secrets are not in it.
+    /// The settings of all extensions as a part of the configuration, without secrets.
     pub fn settings(&self) -> Vec<Setting> {
         let Ok(key) = find_key("extensions.settings.NAME.KEY") else { return Vec::new() };
         let of = |extension: &Extension, one: &SettingValue| Setting {
@@ -373,38 +375,38 @@ impl Extensions {
 impl Extension {
     /// Whether it is on.
     pub fn is_on(&self) -> bool {
-        self.state == State::On
+        self.state == ExtensionState::On
     }
 
     /// Why it cannot be loaded.
     pub fn error(&self) -> Option<&str> {
         match &self.state {
-            State::Failed(why) => Some(why),
-            State::On | State::Off(_) => None,
+            ExtensionState::Failed(why) => Some(why),
+            ExtensionState::On | ExtensionState::Off(_) => None,
         }
     }
 
-    /// What keeps it off although its manifest is fine: a name that is taken, a dependency or a setting that is missing.
+    /// Why it is off although its manifest is valid: its name is taken, or a dependency or setting is missing.
     pub fn misfit(&self) -> Option<&Problem> {
         self.misfit.as_ref()
     }
 
-    /// Whether its manifest cannot be understood; one that only lacks something can.
+    /// Whether its manifest is invalid. A manifest that only lacks something is valid.
     pub fn is_broken(&self) -> bool {
-        matches!(self.verdict, State::Failed(_))
+        matches!(self.verdict, ExtensionState::Failed(_))
     }
 
-    /// Whether nothing is known of it but its name.
+    /// Whether only its name is known.
     fn is_sketch(&self) -> bool {
-        matches!(self.verdict, State::Off(_))
+        matches!(self.verdict, ExtensionState::Off(_))
     }
 
-    /// Why it goes on as it was when it was approved, if it does: its manifest can no longer be understood.
+    /// Why its approved copy is used, if it is: the present manifest is invalid.
     pub fn held(&self) -> Option<&Problem> {
         self.held.as_ref()
     }
 
-    /// Where it comes from, which decides how it is approved.
+    /// Its origin, which decides how it is approved.
     pub fn source(&self) -> Source {
         self.source
     }
@@ -414,7 +416,7 @@ impl Extension {
         self.root.join(find::MANIFEST)
     }
 
-    /// What its switch is called. A project's has its folder in the name: it is not that of another project.
+    /// The name of its switch. For a project's extension, the name includes the folder, to distinguish projects.
     pub fn switch_name(&self) -> String {
         match self.layer {
             Layer::User => format!("extension:{}", self.name),
@@ -422,7 +424,7 @@ impl Extension {
         }
     }
 
-    /// What a secret of it is called.
+    /// The name of one of its secrets.
     pub fn secret_name(&self, setting: &str) -> String {
         format!("{}:{setting}", self.switch_name())
     }
@@ -432,9 +434,13 @@ impl Extension {
         self.manifest.settings.iter().find(|setting| setting.name == name)
     }
 
-    /// Its skills: those in its manifest, and those with files of their own, which are read now.
+    /// Its skills: those in its manifest, and those in files of their own, which are read now. In a package of another
+    /// agent, skill files do not count.
     pub fn skills(&self) -> (Vec<Skill>, Vec<Problem>) {
         let mut skills = self.manifest.skills.clone();
+        if self.form.is_some() || find::was_converted(&self.root) {
+            return (skills, Vec::new());
+        }
         let (more, mut problems) = skill::in_folder(&self.root);
         for (skill, place) in more {
             if skills.iter().any(|known| known.name == skill.name) {
@@ -446,12 +452,12 @@ impl Extension {
         (skills, problems)
     }
 
-    /// A problem with a file that one of its hooks names, at the place where that stands.
+    /// Moves a problem with a file to the place where a hook names the file.
     pub fn at_hook(&self, hook: &str, file: &Path, problem: Problem) -> Problem {
         self.at_file("hooks", hook, file, problem)
     }
 
-    /// A problem with a file that one of its servers names, at the place where that stands.
+    /// Moves a problem with a file to the place where a server names the file.
     pub fn at_server(&self, server: &str, file: &Path, problem: Problem) -> Problem {
         self.at_file("mcpServers", server, file, problem)
     }
@@ -463,29 +469,29 @@ impl Extension {
         fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 
-    /// Takes back everything it brings, for a reason.
+    /// Removes everything it brings, for this reason.
     fn fail(&mut self, fault: Fault) {
         if self.error().is_none() {
-            self.state = State::Failed(fault.message.clone());
+            self.state = ExtensionState::Failed(fault.message.clone());
             self.fault = Some(fault);
         }
     }
 
-    /// Looks up the place of what keeps it off.
+    /// Locates the fault that keeps it off.
     fn point(&mut self, commands: Commands) {
         let Some(fault) = self.fault.take() else { return };
         let found = fault.locate(&self.file(), self.fingerprint, Severity::Error);
-        self.state = State::Failed(found.clone().told(commands).to_string());
+        self.state = ExtensionState::Failed(found.clone().told(commands).to_string());
         let message = format!("extension `{}` is not loaded: {}", self.name, found.message);
         self.misfit = Some(Problem { message, ..found });
     }
 
-    /// The variables in which its hooks and servers get its settings.
+    /// The variables with its settings for its hooks and servers.
     pub fn variables(&self) -> Vec<Variable> {
         resolve::variables(&self.name, &self.values)
     }
 
-    /// The variables in which its hooks get settings that nobody here set: these values, else the defaults.
+    /// The variables with settings for its hooks, if none are set here: the given values, else the defaults.
     pub fn sample_variables(&self, given: &Map<String, Value>) -> Result<Vec<Variable>, String> {
         if let Some(unknown) = given.keys().find(|name| self.setting(name).is_none()) {
             return Err(format!("extension `{}` has no setting `{unknown}`", self.name));
@@ -499,7 +505,7 @@ impl Extension {
         Ok(resolve::variables(&self.name, &values))
     }
 
-    /// Gives its settings to its hooks.
+    /// Adds its settings to its hooks.
     fn hand_over(&mut self) {
         let variables = self.variables();
         for hook in &mut self.hooks {
@@ -507,7 +513,7 @@ impl Extension {
         }
     }
 
-    /// How a person switches it on.
+    /// The remedy that switches it on.
     fn enabling(&self) -> Remedy {
         Remedy::EnableExtension(self.name.clone())
     }

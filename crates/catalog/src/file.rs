@@ -1,6 +1,6 @@
 //! One file: reading it, parsing it, and telling its problems with their places.
 
-use std::{cell::OnceCell, ops::Range, path::Path};
+use std::{ops::Range, path::Path};
 
 use ollm_protocol::{Code, Remedy};
 use ollm_store::raw::read_regular;
@@ -65,13 +65,27 @@ impl Syntax {
 }
 
 /// A text as a tree, and where the parts of the tree stand in it.
-pub(crate) struct Parsed {
+#[derive(Debug)]
+pub(crate) struct ParsedText {
     pub(crate) node: Node,
     mark: Mark,
 }
 
+impl ParsedText {
+    /// What an empty text means.
+    pub(crate) fn nothing() -> ParsedText {
+        let (value, inside) = (Position::default(), Vec::new());
+        ParsedText { node: Node::Null, mark: Mark { key: None, value, letters: None, inside } }
+    }
+
+    /// The position of a spot.
+    pub(crate) fn locate(&self, spot: &Spot) -> Position {
+        self.mark.locate(spot)
+    }
+}
+
 /// Where a value stands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Mark {
     /// Its key, which items of lists do not have.
     key: Option<Position>,
@@ -86,19 +100,28 @@ impl Mark {
     fn at(&self, steps: &[usize]) -> Option<&Mark> {
         steps.iter().try_fold(self, |mark, step| mark.inside.get(*step))
     }
+
+    fn locate(&self, spot: &Spot) -> Position {
+        let place = |mark: &Mark| match spot.part {
+            Part::Key => mark.key.unwrap_or(mark.value),
+            Part::Value | Part::Inside(_) => mark.value,
+        };
+        self.at(&spot.steps).map(place).unwrap_or_default()
+    }
 }
 
 /// Parses YAML; why it cannot be, with the place.
-pub(crate) fn parse_yaml(text: &str) -> Result<Node, Broken> {
+pub(crate) fn parse_yaml(text: &str) -> Result<Node, SyntaxFault> {
     parse(text, Syntax::Yaml)
 }
 
 /// Parses a text; why it cannot be, with the place.
-pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
+pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, SyntaxFault> {
     parse_marked(text, syntax).map(|parsed| parsed.node)
 }
 
-fn parse_marked(text: &str, syntax: Syntax) -> Result<Parsed, Broken> {
+/// Parses a text, once for its values and for their places.
+pub(crate) fn parse_marked(text: &str, syntax: Syntax) -> Result<ParsedText, SyntaxFault> {
     match syntax.settle(text) {
         Syntax::Yaml => yaml::parse(text),
         Syntax::Toml => toml::parse(text),
@@ -107,14 +130,29 @@ fn parse_marked(text: &str, syntax: Syntax) -> Result<Parsed, Broken> {
     }
 }
 
+/// Reads JSON as people write it, out of a file or of what a person typed; why it is none, with the place and its line.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ollm_catalog::{TrailingCommas, read_json};
+/// let problem = read_json(Path::new("--data"), "{\"a\": x}", TrailingCommas::Refused).unwrap_err();
+/// assert_eq!((problem.line, problem.column), (1, 7));
+/// assert_eq!(problem.snippet.unwrap().text, "{\"a\": x}");
+/// ```
+pub fn read_json(path: &Path, text: &str, commas: TrailingCommas) -> Result<serde_json::Value, Box<Problem>> {
+    let broken = |fault| Box::new(Document::new(path, Syntax::Json, text.to_owned()).broken(fault));
+    json::parse(text, commas).map(|parsed| parsed.node.to_json()).map_err(broken)
+}
+
 /// The text of a file.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     pub(crate) path: &'a Path,
     syntax: Syntax,
     text: String,
-    /// Where everything stands in it; read when first asked for, unless the text was parsed anyway.
-    mark: OnceCell<Option<Mark>>,
+    /// Where everything stands in it, if it could be parsed.
+    mark: Option<Mark>,
     /// The state of the file that was read, if it was.
     pub(crate) state: Option<Stamp>,
 }
@@ -151,13 +189,13 @@ impl Finding {
 
 /// Why a text is not what its syntax demands.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct SyntaxFault {
     pub(crate) at: Option<Position>,
     pub(crate) message: String,
     pub(crate) help: Option<&'static str>,
 }
 
-impl Broken {
+impl SyntaxFault {
     /// The reason, with its place where that is known.
     pub(crate) fn placed(&self) -> String {
         match self.at {
@@ -205,40 +243,36 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Box<Problem>> {
 pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
     let document = Document::new(path, syntax, text_of(path, bytes)?);
     match parse_marked(&document.text, document.syntax) {
-        Ok(Parsed { node, mark }) => Ok((Document { mark: Some(mark).into(), ..document }, node)),
+        Ok(ParsedText { node, mark }) => Ok((Document { mark: Some(mark), ..document }, node)),
         Err(broken) => Err(Box::new(document.broken(broken))),
     }
 }
 
-/// The line of a node, counted from one; zero when there is none.
-pub(crate) fn line_of(text: &str, syntax: Syntax, spot: &Spot) -> usize {
-    Document::new(Path::new(""), syntax, text.to_owned()).locate(spot).line
-}
-
 impl<'a> Document<'a> {
+    /// A text of which no part has a place.
     pub(crate) fn new(path: &'a Path, syntax: Syntax, text: String) -> Document<'a> {
-        Document { path, syntax: syntax.settle(&text), text, mark: OnceCell::new(), state: None }
+        Document { path, syntax: syntax.settle(&text), text, mark: None, state: None }
+    }
+
+    /// A text that was parsed already.
+    pub(crate) fn parsed(path: &'a Path, syntax: Syntax, text: &str, parsed: &ParsedText) -> Document<'a> {
+        Document { mark: Some(parsed.mark.clone()), ..Document::new(path, syntax, text.to_owned()) }
     }
 }
 
 impl Document<'_> {
-    fn mark(&self, steps: &[usize]) -> Option<&Mark> {
-        let read = || parse_marked(&self.text, self.syntax).ok().map(|parsed| parsed.mark);
-        self.mark.get_or_init(read).as_ref()?.at(steps)
-    }
-
     /// The position of a spot.
     pub(crate) fn locate(&self, spot: &Spot) -> Position {
-        let place = |mark: &Mark| match spot.part {
-            Part::Key => mark.key.unwrap_or(mark.value),
-            Part::Value => mark.value,
-        };
-        self.mark(&spot.steps).map(place).unwrap_or_default()
+        let at = self.mark.as_ref().map(|mark| mark.locate(spot)).unwrap_or_default();
+        match (spot.part, self.letters(spot)) {
+            (Part::Inside(bytes), Some(letters)) => lines::inside(at, letters, bytes),
+            _ => at,
+        }
     }
 
     /// The letters in which a value is written, also one that an alias stands for.
     pub(crate) fn letters(&self, spot: &Spot) -> Option<&str> {
-        let letters = self.mark(&spot.steps)?.letters.clone()?;
+        let letters = self.mark.as_ref()?.at(&spot.steps)?.letters.clone()?;
         self.text.get(letters).map(str::trim)
     }
 
@@ -285,7 +319,7 @@ impl Document<'_> {
     }
 
     /// Why it cannot be parsed, with the place.
-    pub(crate) fn broken(&self, broken: Broken) -> Problem {
+    pub(crate) fn broken(&self, broken: SyntaxFault) -> Problem {
         let at = broken.at.unwrap_or_default();
         Problem {
             line: at.line,
@@ -297,7 +331,7 @@ impl Document<'_> {
     }
 }
 
-/// Drops the text of every line that holds a hidden value, whatever else is wrong with the line.
+/// Drops the text of every line that holds a hidden value, for all problems of the line.
 fn hide_lines(problems: &mut [Problem]) {
     let is_hidden = |problem: &&Problem| problem.value.as_deref() == Some(HIDDEN);
     let hidden: Vec<usize> = problems.iter().filter(is_hidden).map(|problem| problem.line).collect();

@@ -1,4 +1,4 @@
-//! By which a process that lives on notices that files have changed, without reading any.
+//! Stamps of files: a long-lived process compares them to notice changes without reading the files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::load::{PROJECT_SETTINGS, USER_SETTINGS};
 use crate::place::Places;
 
-/// More entries of one folder, with all below it, are not looked at: an extension may bring along a world of its own.
+/// The most entries below one folder; an extension may bring huge folders.
 const MOST_ENTRIES: usize = 2000;
-/// Nothing that is read lies deeper.
+/// The deepest folder; nothing that is read lies deeper.
 const DEEPEST: usize = 8;
 
-/// What the files that decide anything looked like at a moment. Two are equal while none of them was written, replaced,
-/// added or removed.
+/// The state of all files that affect what is loaded. Two stamps are equal as long as none of the files was written,
+/// replaced, added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamps(u64);
 
@@ -63,12 +63,12 @@ impl FileStamps {
     }
 }
 
-/// Where a change of what was looked at shows.
+/// The paths to watch for changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StampedPaths {
     /// The files, which may be missing, and the folders that count with everything in them.
     pub roots: BTreeSet<PathBuf>,
-    /// These folders and those below them, as far as they are there.
+    /// These existing folders and those below them.
     pub folders: BTreeSet<PathBuf>,
 }
 
@@ -114,7 +114,7 @@ impl Look {
         }
     }
 
-    /// What is in a folder, in an order that does not change by itself.
+    /// The entries of a folder in a stable order.
     fn folder(&mut self, path: &Path, mut each: impl FnMut(&mut Look, &Path)) {
         let Ok(entries) = fs::read_dir(path) else { return self.mark(path, None) };
         self.paths.folders.insert(path.to_owned());
@@ -131,8 +131,8 @@ impl Look {
     }
 }
 
-/// What changes whenever a file does; its content need not be read for that. A folder changes with its entries, which are
-/// looked at by themselves.
+/// Values that change whenever a file does, without reading it. A folder changes with its entries, which have stamps of
+/// their own.
 #[cfg(unix)]
 fn signs(meta: &Metadata) -> [i64; 4] {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! The forms hooks are written in, one file per form, and the intake that turns every form's entries into hooks.
+//! Reads hooks in all their forms, one module per form. The collector makes hooks from the entries of every form.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::{ActionSpec, Code, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
 
-use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
+use crate::entry::{self, Draft, MANY, OwnKeys, canonical, meant, not_loaded};
 use crate::file::{Document, Finding};
 use crate::node::{Cursor, Node, Part, Spot};
-use crate::path::Walked;
+use crate::path::PathCache;
 use crate::problem::Severity;
 use valid::Invalid;
 
@@ -24,7 +24,7 @@ mod when_then;
 
 pub use form::Form;
 
-/// Takes in every hook of a file, in whichever form it is written.
+/// Takes in every hook of a file, in any of the forms.
 pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     match Form::of(root) {
         Some(Form::Events) => events::take(root, intake),
@@ -35,7 +35,7 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     }
 }
 
-/// A file hooks are taken from, and what that means for them.
+/// A file with hooks, with the context for reading them.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     /// The file.
@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
     pub(crate) encloses: bool,
     pub(crate) rules: &'a Rules,
     /// What was found out about the files in the folder.
-    pub(crate) walked: &'a Walked,
+    pub(crate) walked: &'a PathCache,
 }
 
 impl Context<'_> {
@@ -84,16 +84,16 @@ impl Context<'_> {
     }
 }
 
-/// The ids that are taken.
+/// The ids in use.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     /// Each id and, for those a person chose, where that was.
     taken: HashMap<String, Option<String>>,
-    /// How often each made-up id was asked for.
+    /// How often each generated id was requested.
     asked: HashMap<String, usize>,
 }
 
-/// The hooks of one file on their way in.
+/// Collects the hooks of one file.
 #[derive(Debug)]
 pub(crate) struct HookCollector<'a> {
     pub(crate) context: &'a Context<'a>,
@@ -104,9 +104,9 @@ pub(crate) struct HookCollector<'a> {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// A hook that could not be taken in.
+/// A hook that could not be collected.
 #[derive(Debug, Default)]
-pub(crate) struct Untaken {
+pub(crate) struct RejectedHook {
     /// The id that was made up for it, if it came so far.
     id: Option<String>,
 }
@@ -135,8 +135,8 @@ impl<'a> HookCollector<'a> {
 }
 
 impl HookCollector<'_> {
-    /// Takes one hook in, if it is valid.
-    fn take(&mut self, draft: Draft, action: ActionSpec, at: EntryLocation<'_>) -> Result<(), Untaken> {
+    /// Adds one hook, if it is valid.
+    fn take(&mut self, draft: Draft, action: ActionSpec, at: EntryLocation<'_>) -> Result<(), RejectedHook> {
         let chosen = draft.id().map(str::to_owned);
         let made_up = chosen.is_none().then(|| self.made_up(&draft, at.event));
         let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
@@ -146,7 +146,7 @@ impl HookCollector<'_> {
             Ok(hook) => hook,
             Err(error) => {
                 self.findings.push(invalid(&error, at));
-                return Err(Untaken { id: made_up });
+                return Err(RejectedHook { id: made_up });
             }
         };
         if let Some(Err(error)) = &hook.condition {
@@ -154,7 +154,7 @@ impl HookCollector<'_> {
             let cursor = at.entry.get("if").unwrap_or(*at.entry);
             let message = format!("{error}; until that is mended {meaning}");
             let value = Some(cursor.node.shown());
-            let spot = Some(cursor.spot(Part::Value));
+            let spot = Some(cursor.spot(Part::Inside(error.offset)));
             self.findings.push(Finding {
                 code: Code::InvalidCondition,
                 severity: Severity::Error,
@@ -170,7 +170,7 @@ impl HookCollector<'_> {
             let message = format!("id `{}` is taken by {earlier}", hook.id());
             let cursor = at.entry.get("id").unwrap_or(*at.entry);
             self.findings.push(not_loaded(Code::Duplicate, &cursor, &message, Some("choose another id".to_owned())));
-            return Err(Untaken::default());
+            return Err(RejectedHook::default());
         }
         let place = chosen.map(|_| match at.entry.spot(Part::Value).field {
             field if field.is_empty() => self.context.path.display().to_string(),
@@ -183,24 +183,24 @@ impl HookCollector<'_> {
     }
 
     /// Takes in the only hook of a file, which names its event itself.
-    fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: Own) {
+    fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: OwnKeys) {
         let before = self.findings.len();
         if let Err(untaken) = self.single(root, event, own) {
             self.fail_closed_placeholder(before, untaken, EntryLocation { event: "", group: None, entry: root });
         }
     }
 
-    fn single(&mut self, root: &Cursor<'_>, event: &str, own: Own) -> Result<(), Untaken> {
+    fn single(&mut self, root: &Cursor<'_>, event: &str, own: OwnKeys) -> Result<(), RejectedHook> {
         let draft = entry::read(root, self.context, &mut self.findings, own);
-        let mut draft = draft.ok_or_else(Untaken::default)?;
+        let mut draft = draft.ok_or_else(RejectedHook::default)?;
         let Some(first) = draft.spec.events.first().cloned() else {
             let help = Some("name one such as \"fileEdited\" or \"before_tool\"".to_owned());
             self.findings.push(not_loaded(Code::MissingKey, root, &format!("the hook has no `{event}`"), help));
-            return Err(Untaken::default());
+            return Err(RejectedHook::default());
         };
         let action = root.get("action").or_else(|| root.get("then"));
         let action = draft.act(action.as_ref().unwrap_or(root), self.context, &mut self.findings);
-        let action = action.ok_or_else(Untaken::default)?;
+        let action = action.ok_or_else(RejectedHook::default)?;
         self.take(draft, action, EntryLocation { event: &first, group: None, entry: root })
     }
 
@@ -218,7 +218,11 @@ impl HookCollector<'_> {
             severity: Severity::Error,
             spot: Some(at.spot(Part::Key)),
             value: Some(shown),
-            message: format!("{unknown}; its hooks are not loaded"),
+            message: if unknown.ends_with('?') {
+                format!("{unknown} Its hooks are not loaded")
+            } else {
+                format!("{unknown}; its hooks are not loaded")
+            },
             help: (!near).then(|| "name one such as before_tool, or custom:NAME for one of your own".to_owned()),
             remedy: (!near).then_some(Remedy::ListEvents),
         });

@@ -1,4 +1,4 @@
-//! Changes of a JSON text: the syntax tree of `jsonc_parser` keeps whatever is not touched.
+//! Changes of a JSON text: everything else stays to the letter.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -7,8 +7,23 @@ use serde_json::Value;
 use crate::node::Node;
 use crate::text_edit::Op;
 
+mod at_end;
+
+use at_end::Container;
+
 /// The text after an operation, unless what it is about is not written there.
 pub(crate) fn spliced(text: &str, op: &Op<'_>) -> Option<String> {
+    let at_end = match op {
+        Op::Set { at, key, value } => Container::read(text, at)?.with_pair(key, value),
+        Op::Push { at, value } => Container::read(text, at)?.with_item(value),
+        Op::Unset { at, index, .. } | Op::Remove { at, index } => Container::read(text, at)?.without(*index),
+        Op::Fill { .. } | Op::Rename { .. } => None,
+    };
+    at_end.or_else(|| by_tree(text, op))
+}
+
+/// The same by the syntax tree, for what is not at the end of a list or map.
+fn by_tree(text: &str, op: &Op<'_>) -> Option<String> {
     let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
     change(&root, op)?;
     let mut text = root.to_string();
@@ -26,35 +41,17 @@ fn change(root: &CstRootNode, op: &Op<'_>) -> Option<()> {
         }
         Op::Set { at, key, value } => {
             let map = object(root, at)?;
-            match map.properties().into_iter().find(|pair| name(pair).as_deref() == Some(*key)) {
-                Some(pair) => pair.set_value(input(value)),
-                None => drop(map.append(key, input(value))),
-            }
+            map.properties().into_iter().find(|pair| name(pair).as_deref() == Some(*key))?.set_value(input(value));
         }
         Op::Unset { at, index, .. } => object(root, at)?.properties().get(*index)?.clone().remove(),
         Op::Rename { at, index, key } => {
             let pair = object(root, at)?.properties().get(*index)?.clone();
             pair.name()?.as_string_lit()?.set_raw_value(serde_json::to_string(key).ok()?);
         }
-        Op::Push { at, value } => drop(array(root, at)?.append(input(value))),
-        Op::Remove { at, index } => {
-            let list = array(root, at)?;
-            list.elements().get(*index)?.clone().remove();
-            close_up(&list);
-        }
+        Op::Remove { at, index } => array(root, at)?.elements().get(*index)?.clone().remove(),
+        Op::Push { .. } => return None,
     }
     Some(())
-}
-
-/// Has a list whose first item follows its bracket end where its last item does: only an item that is gone stood on a line of
-/// its own.
-fn close_up(list: &CstArray) {
-    let is_blank = |node: &CstNode| node.is_newline() || node.is_whitespace();
-    let children = list.children();
-    if children.get(1).is_some_and(|first| !is_blank(first)) {
-        let blanks = children.into_iter().rev().skip(1).take_while(is_blank);
-        blanks.for_each(CstNode::remove);
-    }
 }
 
 fn object(root: &CstRootNode, at: &[usize]) -> Option<CstObject> {
@@ -90,6 +87,39 @@ fn input_value(value: &Value) -> CstInputValue {
         Value::Array(items) => CstInputValue::Array(items.iter().map(input_value).collect()),
         Value::Object(pairs) => {
             CstInputValue::Object(pairs.iter().map(|(key, value)| (key.clone(), input_value(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text_edit::EmptiedMap;
+
+    #[test]
+    fn what_is_added_at_the_end_and_goes_again_touches_nothing_else() {
+        for (text, more) in [
+            ("{\"a\": 1}", "{\"a\": 1, \"k\": {\n  \"x\": [\n    1\n  ]\n}}"),
+            ("{ \"a\" : 1 }\n", "{ \"a\" : 1, \"k\": {\n  \"x\": [\n    1\n  ]\n} }\n"),
+            ("{\"a\": 1\n}", "{\"a\": 1,\n  \"k\": {\n    \"x\": [\n      1\n    ]\n  }\n}"),
+            ("{\"a\": 1,\n \"b\": 2}", "{\"a\": 1,\n \"b\": 2,\n \"k\": {\n  \"x\": [\n   1\n  ]\n }}"),
+            ("{\n\n\t\"a\": 1\n\n}", "{\n\n\t\"a\": 1,\n\t\"k\": {\n\t\t\"x\": [\n\t\t\t1\n\t\t]\n\t}\n\n}"),
+            (
+                "{\r\n  \"a\": 1 // one\r\n  /* end */\r\n}",
+                "{\r\n  \"a\": 1, // one\r\n  /* end */\r\n  \"k\": {\r\n    \"x\": [\r\n      1\r\n    ]\r\n  }\r\n}",
+            ),
+            ("{\"a\": 1, }", "{\"a\": 1, \"k\": {\n  \"x\": [\n    1\n  ]\n}, }"),
+            ("{\n  \"a\": 1,\n}", "{\n  \"a\": 1,\n  \"k\": {\n    \"x\": [\n      1\n    ]\n  },\n}"),
+            ("{}", "{\n  \"k\": {\n    \"x\": [\n      1\n    ]\n  }\n}"),
+            ("{ /* none */ }", "{ /* none */ \"k\": {\n  \"x\": [\n    1\n  ]\n} }"),
+            ("{ // none\n}", "{ // none\n  \"k\": {\n    \"x\": [\n      1\n    ]\n  }\n}"),
+        ] {
+            let value = Node::from_json(&serde_json::json!({"x": [1]}));
+            let found = spliced(text, &Op::Set { at: &[], key: "k", value: &value }).unwrap();
+            assert_eq!(found, more);
+            let index = text.matches(':').count();
+            let less = spliced(&found, &Op::Unset { at: &[], index, emptied: EmptiedMap::Map }).unwrap();
+            assert_eq!(less, text);
         }
     }
 }

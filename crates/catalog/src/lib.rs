@@ -1,10 +1,11 @@
-//! Reads what is declared and installed: configuration, hook files, extensions, MCP servers.
+//! Reads declarations and installed parts: configuration, hook files, extensions, MCP servers.
 //!
-//! [`load`] reads the configuration and every hook file of the user and of the project, and gives back a [`Catalog`]
-//! together with the [`Problem`]s it met. One broken file, entry or key never hides another: whatever can be
-//! understood is loaded, whatever cannot is named with its place in the file.
+//! [`load`] reads the configuration and every hook file of the user and of the project. It returns a [`Catalog`] and
+//! the [`Problem`]s it found. A broken file, entry or key never hides another. All valid parts are loaded, and all
+//! others are reported with their place in the file.
 //!
-//! A file is read once, with the position of every value. [`load_for`] keeps what files declare for the next event.
+//! A file is read once, with the position of every value. [`load_for`] stores the declarations of files for the next
+//! event.
 //!
 //! This crate starts no process, opens no socket, prints nothing, and reads neither environment nor home by itself:
 //! they come in as values.
@@ -36,32 +37,33 @@ mod value;
 mod yaml_edit;
 
 pub use config::{
-    BOX_SOCKETS, Config, DownloadSettings, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored,
-    Item, KEYS, Key, Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting,
-    TelemetrySettings, TraceSettings, change as change_config, check_target as check_config_target, configuration,
-    find_key, forget_extension as forget_extension_settings, key_table, migrate as migrate_config, mistyped_variables,
-    schema as config_schema,
+    BOX_SOCKETS, Config, ConfigEdit, ConfigKind, DownloadSettings, Edit, EditError, ExtensionSettings, GUARDS,
+    HookSettings, IgnoredValue, Item, KEYS, Key, LogSettings, McpSettings, Migration, Origin, Overrides, Project,
+    Safety, SetBy, Setting, TelemetrySettings, TraceSettings, change as change_config,
+    check_target as check_config_target, configuration, find_key, forget_extension as forget_extension_settings,
+    key_table, migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, InstallChange, Manifest,
-    ManifestKey, NewFolder, Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill, State,
+    Changes, CopyOf, Dependency, Extension, ExtensionState, Extensions, Foreign, INSTALL_RECORD, Index, InstallChange,
+    Manifest, ManifestKey, NewFolder, Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill,
     Surroundings, check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest,
     manifest_key_names, manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema,
     settle_extensions, validate_extension,
 };
-pub use file::{Syntax, TrailingCommas, json_value};
+pub use file::{Syntax, TrailingCommas, json_value, read_json};
 pub use file_stamps::{FileStamps, StampedPaths};
 pub use format::Form;
 pub use load::{
-    Catalog, Moment, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named, undeclared,
+    Catalog, Moment, Snapshots, UndeclaredScript, drop_snapshots, files_in_place, is_snapshot_current, load, load_for,
+    load_named, undeclared,
 };
 pub use mcp::{
-    Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,
-    ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm, Transport,
-    Unhonoured as ServerUnhonoured, add_server, check_server, expand, expand_with, is_toml_snippet, load_servers,
-    remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server, unfenced,
-    yaml_value,
+    Address, ApprovedPart as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS,
+    ServerKey, ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm,
+    Transport, UnsupportedKey as ServerUnhonoured, add_server, check_server, expand, expand_with, is_toml_snippet,
+    load_servers, load_servers_from, remove_server, servers_from_json, servers_from_toml, servers_from_yaml,
+    settings_file, taken_server, unfenced, yaml_value,
 };
 pub use place::{NestedProjects, Places, PolicyFile, find_projects, nested_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -1,4 +1,4 @@
-//! From folders to hooks.
+//! Loads the hooks of all folders.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -17,7 +17,7 @@ use crate::extension::{self, ReadExtensions, Search};
 use crate::file::{Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids};
 use crate::node::{Cursor, Node};
-use crate::path::Walked;
+use crate::path::PathCache;
 use crate::place::{MOST_PROJECTS, Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
@@ -33,13 +33,14 @@ mod stamp;
 use file_form::FileForm;
 pub use in_place::files_in_place;
 pub use named::load_named;
-pub use scripts::Undeclared;
+pub use scripts::UndeclaredScript;
+pub use snapshot::drop_snapshots;
 use snapshot::{Basis, Findings, Snapshot};
-pub(crate) use stamp::{Looked, Stamp, is_absent};
+pub(crate) use stamp::{Stamp, StampSet, is_absent};
 
-/// Larger hook files are not read at every event.
+/// The largest hook file, in bytes.
 const LARGEST_FILE: u64 = 4 << 20;
-/// More files in one folder are not looked at.
+/// The most files of one folder.
 const MOST_FILES: usize = 1000;
 
 pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
@@ -54,7 +55,7 @@ pub struct Catalog {
     /// What applies to all of them.
     pub settings: HookSettings,
     /// Scripts in the hook folders that no hook file names; not looked for where it is about one event.
-    pub undeclared: Vec<Undeclared>,
+    pub undeclared: Vec<UndeclaredScript>,
     /// The whole configuration.
     pub config: Config,
     /// The extensions as their manifests say, where it is about one event.
@@ -74,7 +75,7 @@ impl Moment {
     /// Whether hooks for this event with this matcher may be for the moment; what only an expression can tell may.
     pub(crate) fn may_fit(&self, event: &str, matcher: &str) -> bool {
         let subject = self.subject.as_deref().map(|name| Subject::new(self.kind, name));
-        // Whether it fits an event that does not say what it is about, nobody can tell.
+        // An event without its subject may fit every matcher.
         let unsaid = self.subject.is_none() && self.kind.subject_field().is_some();
         event == self.kind.name()
             && (unsaid
@@ -83,7 +84,7 @@ impl Moment {
     }
 }
 
-/// Where it is kept what files said.
+/// Where the declarations of files are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshots<'a> {
     /// The folder; it is made if need be.
@@ -92,7 +93,7 @@ pub struct Snapshots<'a> {
     pub now: SystemTime,
 }
 
-/// Reads everything there is in these places; what cannot be understood is a problem, and hides nothing else.
+/// Reads everything in these places. An invalid part becomes a problem, and hides nothing else.
 ///
 /// ```
 /// use ollm_catalog::{Overrides, Places, load};
@@ -117,12 +118,31 @@ pub fn load(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &O
 }
 
 /// The scripts in the hook folders of these places that no hook file names.
-pub fn undeclared(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Vec<Undeclared> {
+pub fn undeclared(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+) -> Vec<UndeclaredScript> {
     load_all(places, env, overrides, Reading { undeclared: true, bounded: true }).catalog.undeclared
 }
 
-/// Like [`load`], for one event, with the extensions: what projects bring is bounded, and hooks that cannot fit may be missing.
-/// What the files say is kept for the next event, and taken from there as long as they are what they were.
+/// The problem of a folder that exists and is unreadable. An unreadable folder of the user may contain guards, so it
+/// stops everything. A project's folder cannot do that.
+pub(crate) fn unreadable_folder(folder: &Path, error: &io::Error, (content, layer): (&str, Layer)) -> Problem {
+    let (severity, then) = match (error.kind(), layer) {
+        (io::ErrorKind::PermissionDenied, Layer::User) => {
+            (Severity::Fatal, "nothing runs until it can be read".to_owned())
+        }
+        _ => (Severity::Error, format!("its {content} are not loaded")),
+    };
+    let message = format!("cannot look into it: {error}; {then}");
+    let help = Some("it must be a folder that its owner can read".to_owned());
+    Problem { help, ..whole_file(Code::UnreadableFile, severity, folder, message) }
+}
+
+/// Like [`load`], for one event, with the extensions. Projects' files are limited by a budget, and hooks that cannot
+/// fit may be missing. The declarations are stored for the next event, and used from there while the files are
+/// unchanged.
 pub fn load_for(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
@@ -150,7 +170,7 @@ pub fn load_for(
     (catalog, problems)
 }
 
-/// Whether what was kept of these places can still be used; nothing where nothing was kept.
+/// Whether the stored declarations of these places are still valid; `None` if nothing is stored.
 pub fn is_snapshot_current(
     folder: &Path,
     places: &Places,
@@ -163,7 +183,7 @@ pub fn is_snapshot_current(
     is_kept.then(|| recalled(Snapshots { folder, now }, places, env, overrides, moment).is_some())
 }
 
-/// The catalog as it was kept, with what is said around the files now.
+/// The kept catalog, with what is said around the files now.
 fn recalled(
     Snapshots { folder, now }: Snapshots<'_>,
     places: &Places,
@@ -185,12 +205,12 @@ fn recalled(
     Some((Catalog { hooks, settings, undeclared: Vec::new(), config, extensions }, problems))
 }
 
-/// What is wanted of the files.
+/// Options for reading the files.
 #[derive(Clone, Copy)]
 struct Reading {
-    /// Whether scripts that no hook file names are looked for.
+    /// Whether to search for scripts that no hook file names.
     undeclared: bool,
-    /// Whether what projects bring is bounded: somebody waits.
+    /// Whether to limit projects' files by a budget, because an agent waits.
     bounded: bool,
 }
 
@@ -198,15 +218,15 @@ struct Reading {
 struct Loaded {
     catalog: Catalog,
     problems: Vec<Problem>,
-    /// Where nothing is wrong with any file.
+    /// The declarations, if no file has a problem.
     files: Option<ReadFiles>,
     /// What files of projects may still cost, where that is bounded.
     budget: Option<Budget>,
 }
 
-/// What files without a fault say, and what was looked at.
+/// The declarations of valid files, with the stamps of the files.
 struct ReadFiles {
-    looked: Looked,
+    looked: StampSet,
     /// What they say as configuration.
     config: Config,
     basis: Basis,
@@ -214,7 +234,7 @@ struct ReadFiles {
 
 fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides, reading: Reading) -> Loaded {
     let mut budget = reading.bounded.then(Budget::new);
-    let (mut looked, mut problems) = (Looked::default(), Vec::new());
+    let (mut looked, mut problems) = (StampSet::default(), Vec::new());
     if places.projects().count() > MOST_PROJECTS {
         problems.extend(places.project.as_deref().map(too_deep));
         return Loaded { catalog: Catalog::default(), problems, files: None, budget };
@@ -247,7 +267,7 @@ fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &O
             project: Some(project),
             encloses: places.project.as_deref() != Some(project),
         };
-        // Hooks of different projects never stand in each other's way.
+        // Hook ids of different projects never conflict.
         let ids = owner.encloses.then(|| std::mem::take(&mut loading.ids));
         let own = project.join(".ollm");
         loading.looked.place(&own);
@@ -261,13 +281,15 @@ fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &O
     }
     let undeclared = if reading.undeclared { scripts::undeclared(&folders, &loading.hooks) } else { Vec::new() };
     let Loading { hooks, mut problems, budget, looked, .. } = loading;
-    // Problems are told with their places each time, which only the files know.
+    // Problems are reported with their places each time, and only the files have these. So declarations with problems
+    // are not stored.
     let files = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
     problems.splice(0..0, around);
     Loaded { catalog: Catalog { hooks, settings, undeclared, config, extensions: None }, problems, files, budget }
 }
 
-/// Guards of all projects around could not be loaded in time, and none of them may be left out.
+/// The problem of too many nested projects: guards of all of them could not be loaded in time, and none may be left
+/// out.
 fn too_deep(project: &Path) -> Problem {
     let message = format!("it lies in more than {MOST_PROJECTS} projects, one within another; nothing runs here");
     let help = Some("work in a folder with fewer folders around it that have a `.ollm` or `.git`".to_owned());
@@ -277,7 +299,7 @@ fn too_deep(project: &Path) -> Problem {
 /// The folder inside a hooks folder whose hooks are approved in one step.
 const TRUSTED: &str = "trusted";
 
-/// Whose files are read.
+/// The owner of the files that are read.
 struct Owner<'a> {
     source: Source,
     layer: Layer,
@@ -301,7 +323,7 @@ fn is_off(text: &str) -> bool {
 
 /// What has been read so far.
 struct Loading {
-    /// The files that were taken, by identity: nothing is taken twice, whichever way leads to it.
+    /// The files that were taken, by identity: nothing is taken twice, by any way.
     seen: Vec<(u64, u64)>,
     ids: Ids,
     hooks: Vec<Hook>,
@@ -309,7 +331,7 @@ struct Loading {
     /// Whether the hooks of agent settings files are off.
     settings_off: bool,
     budget: Option<Budget>,
-    looked: Looked,
+    looked: StampSet,
 }
 
 /// One file on its way in.
@@ -343,10 +365,7 @@ impl Loading {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
-                let message = format!("cannot look into it: {error}; its hooks are not loaded");
-                let help = Some("it must be a folder that its owner can read".to_owned());
-                self.problems
-                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, folder, message) });
+                self.problems.push(unreadable_folder(folder, &error, ("hooks", owner.layer)));
                 return false;
             }
         };
@@ -355,7 +374,7 @@ impl Loading {
                 format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
             self.problems.push(whole_file(Code::TooMuch, Severity::Error, folder, message));
         }
-        // What the user keeps there is the user's own as everywhere else.
+        // In the user's folder, such hooks belong to the user like all others.
         let group = inner.filter(|_| owner.source == Source::Workspace);
         for name in names.iter().take(MOST_FILES) {
             let path = folder.join(name);
@@ -416,7 +435,7 @@ impl Loading {
             }
         };
         let Owner { source, layer, rules, project, encloses } = owner;
-        let walked = Walked::default();
+        let walked = PathCache::default();
         let context = Context {
             path,
             folder,
@@ -473,4 +492,19 @@ fn is_hook_file(name: &Path) -> bool {
 pub(crate) fn identity(meta: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_may_not_be_read_stops_everything_only_where_it_is_the_users() {
+        let severity = |kind: io::ErrorKind, layer| {
+            unreadable_folder(Path::new("/hooks"), &io::Error::from(kind), ("hooks", layer)).severity
+        };
+        assert_eq!(severity(io::ErrorKind::PermissionDenied, Layer::User), Severity::Fatal);
+        assert_eq!(severity(io::ErrorKind::PermissionDenied, Layer::Workspace), Severity::Error);
+        assert_eq!(severity(io::ErrorKind::NotADirectory, Layer::User), Severity::Error);
+    }
 }

@@ -1,7 +1,7 @@
-//! MCP servers as they are declared: in `mcp.servers` of `config.yaml`, under `mcpServers` in `settings/mcp.json` of the
-//! user and of the project, and in the manifests of extensions.
+//! Declared MCP servers. They stand in `mcp.servers` of `config.yaml`, under `mcpServers` in `settings/mcp.json`, and
+//! in the manifests of extensions. The first two exist for the user and for the project.
 //!
-//! Who of several that declare one name has it depends on what a person approved, and is not decided here.
+//! If several servers have the same name, the approvals decide which one has it. That happens elsewhere.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
 pub(crate) use key::is_address;
-pub use key::{Approved, SERVER_KEYS, ServerKey, ServerKeyKind, TextForm, Unhonoured};
+pub use key::{ApprovedPart, SERVER_KEYS, ServerKey, ServerKeyKind, TextForm, UnsupportedKey};
 pub(crate) use read::{Context, is_sound, read};
 pub use read::{OTHER_TRANSPORTS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
@@ -39,12 +39,12 @@ pub use snippet::{
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;
-/// Shorter values are switches, and stand on every other line by chance.
+/// The shortest value that is hidden. Shorter values are switches, and occur on many lines by chance.
 const SHORTEST_SECRET: usize = 4;
 /// Where servers stand in a project and in the user's folder.
 const SETTINGS: &str = "settings/mcp.json";
 
-/// A server as it is declared.
+/// The declaration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSpec {
     /// Its name.
@@ -55,7 +55,7 @@ pub struct ServerSpec {
     pub timeout: Option<Duration>,
     /// How long a call may take.
     pub tool_timeout: Option<Duration>,
-    /// How long it may be unused before it is ended; nothing means for ever.
+    /// The idle time after which it is ended; `None` means never.
     pub idle_timeout: Option<Duration>,
     /// Whether it may be started.
     pub enabled: bool,
@@ -67,11 +67,11 @@ pub struct ServerSpec {
     pub tools: ToolFilter,
     /// What its program may do, as declared.
     pub permissions: Option<PermissionsSpec>,
-    /// Whether it is held to the least where it declares nothing.
+    /// Whether it runs in a box with the minimum if it declares no permissions.
     pub default_box: DefaultBox,
     /// How to log in, where that needs more than the server says.
     pub oauth: Option<Oauth>,
-    /// Whose it is.
+    /// The source of the declaration.
     pub source: Source,
     /// The extension it is part of.
     pub extension: Option<String>,
@@ -80,7 +80,7 @@ pub struct ServerSpec {
 }
 
 impl ServerSpec {
-    /// A server of the user's of which nothing is said but where it is.
+    /// A user's server with only a name and an address.
     pub fn new(name: impl Into<String>, address: Address) -> ServerSpec {
         ServerSpec {
             name: name.into(),
@@ -101,7 +101,7 @@ impl ServerSpec {
         }
     }
 
-    /// What its program is held to, declared or not; nothing where it runs without a box, or elsewhere.
+    /// The permissions of its program, declared or not. `None` if it runs without a box, or elsewhere.
     pub fn held_to(&self) -> Option<PermissionsSpec> {
         let held = self.default_box.applies_to(self.permissions.as_ref(), self.source);
         held.filter(|_| matches!(self.address, Address::Command { .. }))
@@ -180,8 +180,8 @@ pub fn settings_file(places: &Places, project: bool) -> Option<PathBuf> {
     Some(folder.join(SETTINGS))
 }
 
-/// Reads every server that is declared, the user's first; what cannot be understood is a problem, and hides nothing else.
-/// Several may have one name.
+/// Reads all declared servers, the user's first. An invalid declaration becomes a problem, and hides nothing else.
+/// Several servers may have the same name.
 ///
 /// ```
 /// use ollm_catalog::{Places, load_servers};
@@ -207,6 +207,14 @@ pub fn load_servers(places: &Places) -> (Vec<ServerSpec>, Vec<Problem>) {
             loading.folder(&own, project, Source::Workspace);
         }
     }
+    (loading.servers, loading.problems)
+}
+
+/// Reads the servers of one file in the form of `settings/mcp.json`, wherever it is.
+pub fn load_servers_from(path: &Path) -> (Vec<ServerSpec>, Vec<Problem>) {
+    let mut loading = Loading::default();
+    let folder = path.parent().unwrap_or(path);
+    loading.file(path, folder, Source::User, Syntax::Json, &["mcpServers"]);
     (loading.servers, loading.problems)
 }
 
@@ -244,7 +252,7 @@ impl Loading {
     }
 
     fn file(&mut self, path: &Path, top: &Path, source: Source, syntax: Syntax, keys: &[&str]) {
-        // What is no file has no owner to blame: reading it says what it is.
+        // Only a file has an owner to blame: reading everything else says what it is.
         if path.is_file()
             && let Err(why) = check_owner(path, top, current_uid())
         {

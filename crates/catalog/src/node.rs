@@ -21,6 +21,16 @@ pub(crate) enum Node {
 }
 
 impl Node {
+    /// Whether nothing is said: no value, or an empty list or map.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self {
+            Node::Null => true,
+            Node::List(items) => items.is_empty(),
+            Node::Map(entries) => entries.is_empty(),
+            Node::Bool(_) | Node::Whole(_) | Node::Fraction(_) | Node::Text(_) => false,
+        }
+    }
+
     /// The word for what this is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -96,14 +106,14 @@ impl Node {
 
     /// The value in JSON, cut to a length that can be shown.
     pub(crate) fn shown(&self) -> String {
-        let mut text = Short::default();
+        let mut text = ShortText::default();
         // The only error is that the text is long enough.
         let _ = self.write(&mut text, &Redactor::default());
         text.0
     }
 
-    /// Secrets are hidden before the text is cut: of half a secret nobody could tell that it is one.
-    fn write(&self, text: &mut Short, redactor: &Redactor) -> fmt::Result {
+    /// Secrets are hidden before the text is cut: half a secret could not be recognized as one.
+    fn write(&self, text: &mut ShortText, redactor: &Redactor) -> fmt::Result {
         match self {
             Node::Null => text.write_str("null"),
             Node::Bool(value) => write!(text, "{value}"),
@@ -132,7 +142,7 @@ impl Node {
     }
 }
 
-fn write_quoted(text: &mut Short, value: &str) -> fmt::Result {
+fn write_quoted(text: &mut ShortText, value: &str) -> fmt::Result {
     text.write_char('"')?;
     for letter in value.chars() {
         match letter {
@@ -147,20 +157,20 @@ fn write_quoted(text: &mut Short, value: &str) -> fmt::Result {
 
 /// Text that refuses to grow beyond what can be shown.
 #[derive(Default)]
-struct Short(String, usize);
+struct ShortText(String, usize);
 
-impl Short {
+impl ShortText {
     const LONGEST: usize = 80;
 }
 
-impl fmt::Write for Short {
+impl fmt::Write for ShortText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
-            if self.1 + 1 == Short::LONGEST {
+            if self.1 + 1 == ShortText::LONGEST {
                 self.0.push('…');
                 self.1 += 1;
             }
-            if self.1 >= Short::LONGEST {
+            if self.1 >= ShortText::LONGEST {
                 return Err(fmt::Error);
             }
             self.0.push(letter);
@@ -189,6 +199,8 @@ struct Step<'a> {
 pub(crate) enum Part {
     Key,
     Value,
+    /// So many bytes into the text that the value is.
+    Inside(usize),
 }
 
 /// A place in a tree that outlives it.

@@ -1,4 +1,4 @@
-//! The files a hook names: made absolute from the folder of its hook file, and never outside of it.
+//! Resolves the files that a hook names: relative to the folder of its hook file, and never outside of it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ const RUNNERS: &[&str] = &["npx", "uvx"];
 
 /// A file that is not in the folder it has to be in, as far as can be told.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Outside {
+pub(crate) struct OutsideFile {
     pub(crate) path: PathBuf,
     pub(crate) folder: PathBuf,
     /// Why it cannot be told where it is.
     pub(crate) trouble: Option<Trouble>,
 }
 
-impl Outside {
+impl OutsideFile {
     /// What is wrong with a file of an extension that is not in its folder, and the way out.
     pub(crate) fn of_extension(self) -> (String, &'static str) {
         let leads = || format!("it is a link that leads out of the extension, to {}", self.path.display());
@@ -51,33 +51,33 @@ impl Trouble {
     }
 }
 
-/// What was seen while the files of one folder were looked at; nothing is asked for twice.
+/// Caches the checks of files in one folder, so that nothing is checked twice.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
-    seen: RefCell<HashMap<PathBuf, Sight>>,
+pub(crate) struct PathCache {
+    seen: RefCell<HashMap<PathBuf, PathSight>>,
     /// Whether a link had to be followed: then what was seen says less than what it led to.
     followed: Cell<bool>,
 }
 
 /// What stands at a path.
 #[derive(Clone, Copy, Debug)]
-enum Sight {
+enum PathSight {
     Absent,
     Plain(Stamp, FileType),
     Link,
     Unknown,
 }
 
-impl Walked {
-    fn look(&self, path: &Path) -> Sight {
+impl PathCache {
+    fn look(&self, path: &Path) -> PathSight {
         if let Some(known) = self.seen.borrow().get(path) {
             return *known;
         }
         let sight = match path.symlink_metadata() {
-            Ok(meta) if meta.is_symlink() => Sight::Link,
-            Ok(meta) => Sight::Plain(Stamp::of_thing(&meta), meta.file_type()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Sight::Absent,
-            Err(_) => Sight::Unknown,
+            Ok(meta) if meta.is_symlink() => PathSight::Link,
+            Ok(meta) => PathSight::Plain(Stamp::of_thing(&meta), meta.file_type()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => PathSight::Absent,
+            Err(_) => PathSight::Unknown,
         };
         self.seen.borrow_mut().insert(path.to_owned(), sight);
         sight
@@ -85,57 +85,57 @@ impl Walked {
 
     fn is_file(&self, path: &Path) -> bool {
         match self.look(path) {
-            Sight::Absent => false,
-            Sight::Plain(_, kind) => kind.is_file(),
-            Sight::Link | Sight::Unknown => path.is_file(),
+            PathSight::Absent => false,
+            PathSight::Plain(_, kind) => kind.is_file(),
+            PathSight::Link | PathSight::Unknown => path.is_file(),
         }
     }
 
-    /// What all of it depended on; nothing where that cannot be said in full.
+    /// The stamps of everything checked; `None` if they are incomplete.
     pub(crate) fn stamps(self) -> Option<Vec<(PathBuf, Stamp)>> {
         let stamp = |(path, sight)| match sight {
-            Sight::Absent => Some((path, Stamp::Absent)),
-            Sight::Plain(stamp, _) => Some((path, stamp)),
-            Sight::Link | Sight::Unknown => None,
+            PathSight::Absent => Some((path, Stamp::Absent)),
+            PathSight::Plain(stamp, _) => Some((path, stamp)),
+            PathSight::Link | PathSight::Unknown => None,
         };
         if self.followed.get() { None } else { self.seen.into_inner().into_iter().map(stamp).collect() }
     }
 }
 
-/// Why a command line cannot be taken as it is.
+/// Why a command line cannot be taken unchanged.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum CommandRefusal {
     /// The command leads out of the folder.
-    Command(Outside),
+    Command(OutsideFile),
     /// The nth argument leads out of the folder.
-    Argument(usize, Outside),
+    Argument(usize, OutsideFile),
     /// The command holds its arguments too.
     Arguments,
 }
 
-/// A command line whose relative files are in `folder`, and the files it names beside the script: what an
-/// interpreter loads before it decides as much as the script does.
+/// A command line with its relative files in `folder`, and the files it names beside the script. Code that an
+/// interpreter loads first matters as much as the script.
 pub(crate) fn command(
     folder: &Path,
     command: &str,
     args: Vec<String>,
     whitelist: &[String],
-    walked: &Walked,
-) -> Result<(CommandSpec, Vec<PathBuf>), Refused> {
+    walked: &PathCache,
+) -> Result<(CommandSpec, Vec<PathBuf>), CommandRefusal> {
     let (program, mut script) = program(folder, command, whitelist, walked)?;
     let mut others = Vec::new();
     let mut args = args;
-    let own = if is_runner(command) { Own::None } else { own_argument(command, &args) };
-    if own != Own::None {
+    let own = if is_runner(command) { OwnArguments::None } else { own_argument(command, &args) };
+    if own != OwnArguments::None {
         for (index, arg) in args.iter_mut().enumerate() {
-            let is_script = own == Own::Script(index);
+            let is_script = own == OwnArguments::Script(index);
             if !is_script && !names_file(folder, arg, walked) {
                 continue;
             }
             // An absolute path says itself where it leads.
             let path = match Path::new(arg.as_str()) {
                 path if path.is_absolute() => path.to_owned(),
-                _ => inside(folder, arg, walked).map_err(|outside| Refused::Argument(index, outside))?,
+                _ => inside(folder, arg, walked).map_err(|outside| CommandRefusal::Argument(index, outside))?,
             };
             *arg = path.to_string_lossy().into_owned();
             if is_script {
@@ -150,9 +150,9 @@ pub(crate) fn command(
 }
 
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
-pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<PathBuf, Outside> {
+pub(crate) fn inside(folder: &Path, written: &str, walked: &PathCache) -> Result<PathBuf, OutsideFile> {
     let joined = folder.join(written);
-    let outside = |path: PathBuf| Outside { path, folder: folder.to_owned(), trouble: None };
+    let outside = |path: PathBuf| OutsideFile { path, folder: folder.to_owned(), trouble: None };
     let plain = cleaned(&joined);
     if !plain.starts_with(cleaned(folder)) {
         return Err(outside(plain));
@@ -160,7 +160,7 @@ pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<Pa
     if is_without_links(folder, written, walked) {
         return Ok(plain);
     }
-    let unknown = |error: io::Error| Outside { trouble: Some(Trouble::of(&error)), ..outside(plain.clone()) };
+    let unknown = |error: io::Error| OutsideFile { trouble: Some(Trouble::of(&error)), ..outside(plain.clone()) };
     let real = resolved(&joined).map_err(unknown)?;
     let Some(real) = real else {
         return Ok(plain);
@@ -169,7 +169,7 @@ pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<Pa
     if !real.starts_with(&root) {
         return Err(outside(real));
     }
-    // A parent after a link is not the parent of the link: only the resolved path means the same to everybody.
+    // `..` after a link does not mean the link's parent. Only the resolved path means the same to every program.
     let climbs = Path::new(written).components().any(|component| component == Component::ParentDir);
     Ok(if climbs && joined.exists() { real } else { plain })
 }
@@ -177,13 +177,13 @@ pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<Pa
 /// Whether a path goes down from a folder and meets no link on its way; what is not there cannot be a link.
 ///
 /// Nearly all files of hooks are like that, and resolving links costs a call for each folder above them.
-fn is_without_links(folder: &Path, written: &str, walked: &Walked) -> bool {
+fn is_without_links(folder: &Path, written: &str, walked: &PathCache) -> bool {
     let mut path = folder.to_owned();
     let is_plain = Path::new(written).components().all(|component| match component {
         Component::CurDir => true,
         Component::Normal(name) => {
             path.push(name);
-            matches!(walked.look(&path), Sight::Absent | Sight::Plain(..))
+            matches!(walked.look(&path), PathSight::Absent | PathSight::Plain(..))
         }
         _ => false,
     });
@@ -197,8 +197,8 @@ fn program(
     folder: &Path,
     command: &str,
     whitelist: &[String],
-    walked: &Walked,
-) -> Result<(String, Option<PathBuf>), Refused> {
+    walked: &PathCache,
+) -> Result<(String, Option<PathBuf>), CommandRefusal> {
     let written = Path::new(command);
     if written.is_absolute() {
         return Ok((command.to_owned(), written.starts_with(folder).then(|| written.to_owned())));
@@ -206,9 +206,9 @@ fn program(
     let first = command.split_whitespace().next().unwrap_or_default();
     let one_word = first.len() == command.trim().len() || names_file(folder, command, walked);
     if !one_word && names_file(folder, first, walked) {
-        return Err(Refused::Arguments);
+        return Err(CommandRefusal::Arguments);
     }
-    // What is no single plain word stays as written, for the hook's own check to refuse.
+    // A command that is not a single plain word stays as written, for the hook's own check to refuse.
     if !one_word || holds_shell_characters(command) {
         return Ok((command.to_owned(), None));
     }
@@ -216,13 +216,13 @@ fn program(
     if !command.contains('/') && (listed || !names_file(folder, command, walked)) {
         return Ok((command.to_owned(), None));
     }
-    let path = inside(folder, command, walked).map_err(Refused::Command)?;
+    let path = inside(folder, command, walked).map_err(CommandRefusal::Command)?;
     Ok((path.to_string_lossy().into_owned(), Some(path)))
 }
 
 /// Which arguments are files of the hook's own.
 #[derive(Debug, PartialEq, Eq)]
-enum Own {
+enum OwnArguments {
     /// None: what runs is code or a package.
     None,
     /// Those that name an existing file.
@@ -231,11 +231,11 @@ enum Own {
     Script(usize),
 }
 
-fn own_argument(command: &str, args: &[String]) -> Own {
+fn own_argument(command: &str, args: &[String]) -> OwnArguments {
     match runs(command, args) {
-        Runs::Script(index) => Own::Script(index),
-        Runs::Code => Own::None,
-        Runs::Itself | Runs::Input | Runs::Nothing => Own::Existing,
+        Runs::Script(index) => OwnArguments::Script(index),
+        Runs::Code => OwnArguments::None,
+        Runs::Itself | Runs::Input | Runs::Nothing => OwnArguments::Existing,
     }
 }
 
@@ -248,7 +248,7 @@ fn base_name(command: &str) -> &str {
 }
 
 /// Whether this is the name of a file in the folder, by the letters alone.
-fn names_file(folder: &Path, written: &str, walked: &Walked) -> bool {
+fn names_file(folder: &Path, written: &str, walked: &PathCache) -> bool {
     let path = Path::new(written);
     let plain = !written.is_empty()
         && !written.starts_with('-')

@@ -1,4 +1,4 @@
-//! Where things are kept: the user's folder, the user's home, the project.
+//! The folders of our files: the user's folder, the user's home, the project.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct Places {
     pub user_home: Option<PathBuf>,
     /// The root of the project.
     pub project: Option<PathBuf>,
-    /// The projects around that one, outermost first: a folder in a project does not shed its hooks.
+    /// The projects around that one, outermost first. A folder inside a project keeps the project's hooks.
     pub enclosing: Vec<PathBuf>,
     /// The machine's policy, which no user can loosen.
     pub policy: Option<PolicyFile>,
@@ -47,7 +47,7 @@ impl Places {
         self.enclosing.iter().chain(&self.project).map(PathBuf::as_path)
     }
 
-    /// The same for who stands in this folder, with the projects it is in.
+    /// The same for a process in this folder, with the projects it is in.
     #[must_use]
     pub fn standing_in(&self, folder: &Path) -> Places {
         let mut found = find_projects(folder, &self.home).into_iter();
@@ -106,12 +106,12 @@ impl Places {
         self.projects().any(speaks)
     }
 
-    /// The folder from which on nobody else may write to the user's files.
+    /// The folder from which on no other user may write to the user's files.
     pub(crate) fn top(&self) -> &Path {
         self.user_home.as_deref().filter(|home| self.home.starts_with(home)).unwrap_or(&self.home)
     }
 
-    /// A folder as it is written in a configuration: absolute, below `~`, or relative to the project.
+    /// A folder from a configuration: absolute, below `~`, or relative to the project.
     pub(crate) fn folder(&self, written: &str) -> Option<PathBuf> {
         if let Some(own) = written.strip_prefix("~/.ollm/") {
             return Some(self.home.join(own));
@@ -138,7 +138,7 @@ impl Places {
     }
 }
 
-/// In more projects at once nobody works; who nests more wants to hold us up.
+/// The most nested projects. Deeper nesting is not real work; it is meant to delay us.
 pub(crate) const MOST_PROJECTS: usize = 32;
 
 /// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a
@@ -158,7 +158,7 @@ pub(crate) fn is_project(folder: &Path, home: &Path) -> bool {
     declares || folder.join(".git").symlink_metadata().is_ok()
 }
 
-/// What was found of projects within another one.
+/// The projects found within another one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NestedProjects {
     /// Their folders.

@@ -1,18 +1,18 @@
-//! What is wrong with a file: where, what, and the way out.
+//! Problems of files: the place, the fault, and the remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::{Code, Commands, Remedy};
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// A setting that guards something makes no sense; going on would be a guess about safety.
     Fatal,
     /// Something that was declared is not there.
     Error,
-    /// Everything is there, but not as written.
+    /// All parts are loaded, but a value differs from what was written.
     Warning,
 }
 
@@ -81,7 +81,7 @@ impl Problem {
         }
     }
 
-    /// The whole way out, with the commands of a program.
+    /// The whole remedy, with the program's commands.
     pub fn way_out(&self, commands: Commands) -> Option<String> {
         let remedy = self.remedy.as_ref().map(|remedy| commands.tell(remedy));
         let parts: Vec<String> = self.help.clone().into_iter().chain(remedy).collect();

@@ -1,10 +1,12 @@
-//! One change of a YAML or JSON text, with its comments and its order kept.
+//! Makes one change in a YAML or JSON text, and keeps its comments and order.
 //!
-//! A change is one operation on the tree of the text. The text is spliced for it and parsed again: it is taken only if it
-//! means exactly what was wanted. What cannot be done without touching something else is not done, and the line to change
-//! by hand is named instead. Where in a file something belongs is for the callers to say.
+//! A change is one operation on the tree of the text. The text is spliced and parsed again. The result is only accepted
+//! if it means exactly the intended tree. If a change would touch anything else, it is refused, and the error names the
+//! line to change by hand. Callers decide where in a file something belongs.
 
-use crate::file::{self, Broken, Syntax};
+use std::path::Path;
+
+use crate::file::{self, Document, ParsedText, Syntax, SyntaxFault};
 use crate::json_edit;
 use crate::node::{Node, Part, Spot};
 use crate::yaml_edit;
@@ -20,7 +22,7 @@ pub(crate) enum Op<'a> {
     /// Sets the first pair with this key, or adds one at the end.
     Set { at: &'a [usize], key: &'a str, value: &'a Node },
     /// Removes a pair.
-    Unset { at: &'a [usize], index: usize, emptied: Emptied },
+    Unset { at: &'a [usize], index: usize, emptied: EmptiedMap },
     /// Gives a pair another key.
     Rename { at: &'a [usize], index: usize, key: &'a str },
     /// Adds an item at the end of a list.
@@ -29,9 +31,9 @@ pub(crate) enum Op<'a> {
     Remove { at: &'a [usize], index: usize },
 }
 
-/// What a map becomes that loses its last pair.
+/// The result for a map that loses its last pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Emptied {
+pub(crate) enum EmptiedMap {
     /// An empty map.
     Map,
     /// An empty map or nothing, which are the same to the reader of the file.
@@ -53,19 +55,24 @@ pub(crate) struct Draft {
     mark: &'static str,
     text: String,
     syntax: Syntax,
-    root: Node,
+    parsed: ParsedText,
 }
 
 impl Draft {
-    /// Reads a text; an empty one means nothing, whatever its syntax.
-    pub(crate) fn read(text: &str, syntax: Syntax) -> Result<Draft, Broken> {
+    /// Reads a text; an empty one means nothing, in any syntax.
+    pub(crate) fn read(text: &str, syntax: Syntax) -> Result<Draft, SyntaxFault> {
         let (mark, text) = text.strip_prefix(MARK).map_or(("", text), |text| (MARK, text));
         let syntax = syntax.settle(text);
-        Ok(Draft { mark, root: parse(text, syntax)?, text: text.to_owned(), syntax })
+        Ok(Draft { mark, parsed: parse(text, syntax)?, text: text.to_owned(), syntax })
     }
 
     pub(crate) fn root(&self) -> &Node {
-        &self.root
+        &self.parsed.node
+    }
+
+    /// The text as a file that is told of.
+    pub(crate) fn document<'p>(&self, path: &'p Path) -> Document<'p> {
+        Document::parsed(path, self.syntax, &self.text, &self.parsed)
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -74,7 +81,7 @@ impl Draft {
 
     /// Makes a change if the text can be spliced so that it means exactly that.
     pub(crate) fn perform(&mut self, op: &Op<'_>) -> Result<(), Refusal> {
-        let mut wanted = self.root.clone();
+        let mut wanted = self.root().clone();
         apply(&mut wanted, op).ok_or(Refusal::NoSuch)?;
         let texts = match self.syntax {
             Syntax::Yaml => yaml_edit::spliced(&self.text, op)?,
@@ -83,18 +90,16 @@ impl Draft {
                 json_edit::spliced(&self.text, op).into_iter().collect()
             }
         };
-        let found =
-            texts.into_iter().find(|text| self.means(text, |found| *found == wanted || emptied(found, &wanted, op)));
-        self.replace(found.ok_or_else(|| self.by_hand(&self.steps(op)))?);
+        let means = |found: &Node| *found == wanted || emptied(found, &wanted, op);
+        let found = texts.into_iter().find_map(|text| self.meaning(&text, means).map(|parsed| (text, parsed)));
+        (self.text, self.parsed) = found.ok_or_else(|| self.by_hand(&self.steps(op)))?;
         Ok(())
     }
 
     /// Takes another text if it parses to this tree; the value at `steps` is the one that changed.
     pub(crate) fn accept(&mut self, text: String, wanted: &Node, steps: &[usize]) -> Result<(), Refusal> {
-        if !self.means(&text, |found| found == wanted) {
-            return Err(self.by_hand(steps));
-        }
-        self.replace(text);
+        self.parsed = self.meaning(&text, |found| found == wanted).ok_or_else(|| self.by_hand(steps))?;
+        self.text = text;
         Ok(())
     }
 
@@ -105,20 +110,16 @@ impl Draft {
     /// The refusal that names the line of a value.
     pub(crate) fn by_hand(&self, steps: &[usize]) -> Refusal {
         let spot = Spot { steps: steps.to_vec(), part: Part::Key, field: String::new() };
-        let line = file::line_of(&self.text, self.syntax, &spot);
+        let line = self.parsed.locate(&spot).line;
         Refusal::ByHand { line: line.max(1), what: "what stands around it is unusual" }
     }
 
-    fn means(&self, text: &str, is_wanted: impl Fn(&Node) -> bool) -> bool {
-        parse(text, self.syntax).is_ok_and(|found| is_wanted(&found))
+    /// What a text means, if that is wanted.
+    fn meaning(&self, text: &str, is_wanted: impl Fn(&Node) -> bool) -> Option<ParsedText> {
+        parse(text, self.syntax).ok().filter(|parsed| is_wanted(&parsed.node))
     }
 
-    fn replace(&mut self, text: String) {
-        self.root = parse(&text, self.syntax).unwrap_or(Node::Null);
-        self.text = text;
-    }
-
-    /// The way to what an operation is about, as far as it is there.
+    /// The way to what an operation is about, as far as it exists.
     fn steps(&self, op: &Op<'_>) -> Vec<usize> {
         match op {
             Op::Fill { .. } => Vec::new(),
@@ -126,7 +127,7 @@ impl Draft {
             Op::Unset { at, index, .. } | Op::Rename { at, index, .. } | Op::Remove { at, index } => {
                 [*at, &[*index]].concat()
             }
-            Op::Set { at, key, .. } => match self.root.at(at) {
+            Op::Set { at, key, .. } => match self.root().at(at) {
                 Some(Node::Map(pairs)) => {
                     at.iter().copied().chain(pairs.iter().position(|(name, _)| name == key)).collect()
                 }
@@ -136,13 +137,13 @@ impl Draft {
     }
 }
 
-fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
-    if text.trim().is_empty() { Ok(Node::Null) } else { file::parse(text, syntax) }
+fn parse(text: &str, syntax: Syntax) -> Result<ParsedText, SyntaxFault> {
+    if text.trim().is_empty() { Ok(ParsedText::nothing()) } else { file::parse_marked(text, syntax) }
 }
 
-/// Whether the only difference is that nothing stands where a map lost its last pair.
+/// Whether the only difference is null instead of a map that lost its last pair.
 fn emptied(found: &Node, wanted: &Node, op: &Op<'_>) -> bool {
-    let Op::Unset { at, emptied: Emptied::MapOrNull, .. } = op else { return false };
+    let Op::Unset { at, emptied: EmptiedMap::MapOrNull, .. } = op else { return false };
     let mut wanted = wanted.clone();
     match wanted.at_mut(at) {
         Some(map @ Node::Map(_)) if *map == Node::Map(Vec::new()) => *map = Node::Null,

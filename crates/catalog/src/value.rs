@@ -1,4 +1,4 @@
-//! Values as they were meant: each reader says whether a value is right, can be converted, or is wrong.
+//! Reads values of a type: each reader says whether a value is valid, can be converted, or is wrong.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use ollm_protocol::{Timeout, units};
 
 use crate::node::{Cursor, Node};
 
-/// What a value turned out to be.
+/// The result of reading a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reading<T> {
     /// As it should be written.
@@ -44,7 +44,7 @@ pub(crate) fn found(node: &Node, expected: &str) -> String {
     odd.map_or_else(|| node.kind().to_owned(), |item| format!("a list with {} in it", item.kind()))
 }
 
-/// Text that cannot have been meant otherwise.
+/// Text that is clearly text.
 pub(crate) fn plain(node: &Node) -> Reading<String> {
     match node {
         Node::Text(text) => Reading::Exact(text.clone()),
@@ -117,24 +117,18 @@ pub(crate) fn timeout(node: &Node) -> Reading<Timeout> {
 
 /// A positive time: a number of `unit`, or text with its own unit.
 pub(crate) fn time(node: &Node, unit: Duration) -> Reading<Duration> {
-    let scaled = |number: f64| Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok();
-    let reading = match timeout(node) {
-        Reading::Exact(Timeout::Exact(value)) => Reading::Exact(value),
-        Reading::Exact(Timeout::Bare(number)) => Reading::exact(scaled(number)),
-        Reading::Converted(Timeout::Bare(number)) => Reading::converted(scaled(number)),
-        Reading::Converted(Timeout::Exact(_)) | Reading::Wrong => Reading::Wrong,
-    };
-    match reading {
+    match pause(node, unit) {
         Reading::Exact(value) | Reading::Converted(value) if value.is_zero() => Reading::Wrong,
         reading => reading,
     }
 }
 
-/// A time that may be nothing: a number of `unit`, or text with its own unit.
+/// A time that may be zero: a number of `unit`, or text with its own unit.
 pub(crate) fn pause(node: &Node, unit: Duration) -> Reading<Duration> {
-    match node {
-        Node::Whole(0) => Reading::Exact(Duration::ZERO),
-        _ => time(node, unit),
+    match timeout(node) {
+        Reading::Exact(time) => Reading::exact(time.duration(unit)),
+        Reading::Converted(time) => Reading::converted(time.duration(unit)),
+        Reading::Wrong => Reading::Wrong,
     }
 }
 
@@ -193,8 +187,8 @@ pub(crate) fn texts(node: &Node) -> Reading<Vec<String>> {
 /// The way out of [`relative_entries`].
 pub(crate) const MAKE_ABSOLUTE: &str = "write them as absolute paths";
 
-/// The PATH among variables, where entries of it are left out that would mean another folder wherever a program runs, and what
-/// to say about it.
+/// The PATH among variables, if it has relative entries, and a message about them. Such entries mean another folder
+/// wherever a program runs, so they are left out.
 pub(crate) fn relative_entries<'c>(variables: &'c Cursor<'c>) -> Option<(Cursor<'c>, String)> {
     let path = variables.get("PATH")?;
     let relative: Vec<String> = std::env::split_paths(path.node.as_text()?)
@@ -227,7 +221,11 @@ mod tests {
         assert_eq!(timeout(&Node::Text("5s".into())), Reading::Exact(Timeout::Exact(Duration::from_secs(5))));
         assert_eq!(timeout(&Node::Text("30000".into())), Reading::Converted(Timeout::Bare(30_000.0)));
         assert_eq!(timeout(&Node::Text("inf".into())), Reading::Wrong);
-        assert_eq!(time(&Node::Whole(0), Duration::from_millis(1)), Reading::Wrong);
+        for nothing in [Node::Whole(0), Node::Fraction(0.0), Node::Text("0s".into())] {
+            assert_eq!(time(&nothing, Duration::from_millis(1)), Reading::Wrong);
+            assert_eq!(pause(&nothing, Duration::from_millis(1)), Reading::Exact(Duration::ZERO));
+        }
+        assert_eq!(pause(&Node::Text("0".into()), Duration::from_millis(1)), Reading::Converted(Duration::ZERO));
         assert_eq!(size(&Node::Text("1KiB".into())), Reading::Exact(1024));
         assert_eq!(texts(&Node::Text("a".into())), Reading::Converted(vec!["a".into()]));
     }

@@ -1,16 +1,16 @@
 //! Changes of a YAML text: the spans of the parser's events say what to splice; everything else stays byte for byte.
 //!
-//! What comes out is a proposal. Who asked for it reads it again, and takes it only if it means what was wanted.
+//! The result is a proposal. The caller reads it again, and takes it only if it means what was wanted.
 
 use crate::node::Node;
-use crate::text_edit::{Emptied, Op, Refusal};
+use crate::text_edit::{EmptiedMap, Op, Refusal};
 
 mod source;
 mod tree;
 mod value;
 
 use source::{Source, Span};
-use tree::{Kind, Pair, Tree};
+use tree::{NodeKind, Pair, Tree};
 pub(crate) use value::inline;
 use value::{block, is_long, item, pair, word};
 
@@ -95,14 +95,14 @@ pub(crate) fn nested(text: &str, index: usize, path: &[&str]) -> Option<String> 
 impl Source<'_> {
     fn map<'t>(&self, root: &'t Tree, at: &[usize]) -> Result<(&'t Tree, &'t [Pair]), Refusal> {
         match self.descend(root, at)? {
-            tree @ Tree { kind: Kind::Map(pairs), .. } => Ok((tree, pairs)),
+            tree @ Tree { kind: NodeKind::Map(pairs), .. } => Ok((tree, pairs)),
             other => Err(self.by_hand(other.span.start, ALIAS)),
         }
     }
 
     fn list<'t>(&self, root: &'t Tree, at: &[usize]) -> Result<(&'t Tree, &'t [Tree]), Refusal> {
         match self.descend(root, at)? {
-            tree @ Tree { kind: Kind::List(items), .. } => Ok((tree, items)),
+            tree @ Tree { kind: NodeKind::List(items), .. } => Ok((tree, items)),
             other => Err(self.by_hand(other.span.start, ALIAS)),
         }
     }
@@ -168,7 +168,7 @@ impl Source<'_> {
         pairs.first().map_or(0, |first| self.column(first.key.span.start))
     }
 
-    fn remove_pair(&self, map: &Tree, pairs: &[Pair], index: usize, emptied: Emptied) -> Result<String, Refusal> {
+    fn remove_pair(&self, map: &Tree, pairs: &[Pair], index: usize, emptied: EmptiedMap) -> Result<String, Refusal> {
         let pair = pairs.get(index).ok_or(Refusal::NoSuch)?;
         let (start, end) = (pair.key.span.start, pair.end());
         let next = pairs.get(index + 1).map(|next| next.key.span.start);
@@ -177,7 +177,7 @@ impl Source<'_> {
             return self.out_of_flow(Span { start, end }, before, next);
         }
         match next {
-            None if pairs.len() == 1 && emptied == Emptied::Map => Ok(self.with(Span { start, end }, "{}")),
+            None if pairs.len() == 1 && emptied == EmptiedMap::Map => Ok(self.with(Span { start, end }, "{}")),
             _ if self.opens_line(start) => {
                 Ok(self.with(Span { start: self.line_start(start), end: self.next_line(end) }, ""))
             }
@@ -266,7 +266,7 @@ impl Source<'_> {
     }
 }
 
-/// Whether there may be a comment in a piece of text: rather one too many than one lost.
+/// Whether a piece of text may contain a comment. In doubt it does, so that none is lost.
 fn comment(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with('#') || line.contains(" #") || line.contains("\t#"))
 }

@@ -1,5 +1,4 @@
-//! Asks the person about hooks that nobody approved, when one is about to run: alone, or together with those
-//! that are approved with it.
+//! Asks the person about an unapproved hook that is about to run, alone or together with its group or extension.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,22 +10,22 @@ use ollm_app::{App, AppContext};
 use ollm_store::{Digest, escape_for_people, one_line};
 use ollm_trust::{Approver, Choice, Question};
 
-use crate::ask::{Asker, Chosen};
+use crate::ask::{Asker, PickedChoice};
 use crate::command::review;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::remedy::COMMANDS;
 
-/// A hook as it was when it was asked about: its id and its digest.
+/// The hook of a question: its id and its digest at that time.
 type AskedAbout = (String, Digest);
 
-/// The person, if there is one to ask. An interruption answers every question with no.
+/// The person who approves hooks, if there is one. An interruption answers every question with no.
 #[derive(Debug)]
 pub(crate) struct HookApprover {
     context: AppContext,
     asker: Asker,
     cancel: Cancel,
-    /// Answers that hold until the session ends: a no is asked for once, and a group is asked about once.
+    /// Answers that hold until the session ends, so that no question is repeated.
     answers: Mutex<BTreeMap<AskedAbout, Choice>>,
 }
 
@@ -39,17 +38,17 @@ impl HookApprover {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn choose(&self, question: &str, offered: &[(&str, Choice)]) -> Chosen<Choice> {
+    fn choose(&self, question: &str, offered: &[(&str, Choice)]) -> PickedChoice<Choice> {
         self.asker.choose(question, offered, &|| self.cancel.is_set())
     }
 
-    /// Says why something cannot be asked about.
-    fn refuse(&self, failure: &Failure) -> Chosen<Choice> {
+    /// Tells the person why a question cannot be asked.
+    fn refuse(&self, failure: &Failure) -> PickedChoice<Choice> {
         Output::with(self.asker.clone()).failure(failure);
-        Chosen::No
+        PickedChoice::No
     }
 
-    fn ask_alone(&self, question: &Question<'_>) -> Chosen<Choice> {
+    fn ask_alone(&self, question: &Question<'_>) -> PickedChoice<Choice> {
         let (review, by_digest) = (question.review, (question.remedy, &question.identity.digest));
         let shown = review::refuse_unshown(std::slice::from_ref(review), &review.title, by_digest, &self.asker);
         if let Err(failure) = shown {
@@ -59,7 +58,7 @@ impl HookApprover {
         let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
         text.push_str(&escape_for_people(&question.review.to_string()));
         let mut offered = vec![("[o]nce", Choice::Once), ("one [s]ession", Choice::Session)];
-        // What no approval covers may change without being asked about again.
+        // A hook with parts that no approval covers may change without a new question.
         if question.review.uncovered.is_empty() {
             offered.push(("[a]lways", Choice::Always));
         } else {
@@ -70,18 +69,18 @@ impl HookApprover {
         self.choose(&text, &offered)
     }
 
-    /// Asks about all of them, and gives back those that the answer holds for.
-    fn ask_together(&self, group: Together<'_>) -> (Chosen<Choice>, Vec<AskedAbout>) {
+    /// Asks about all of them; returns the answer and the hooks that it is for.
+    fn ask_together(&self, group: Together<'_>) -> (PickedChoice<Choice>, Vec<AskedAbout>) {
         let (members, reviews) = (group.members(), group.reviews());
         let by_digest = (&group.remedy(), &group.digest());
         if let Err(failure) = review::refuse_unshown(&reviews, &group.title(), by_digest, &self.asker) {
             return (self.refuse(&failure), members);
         }
-        let mut text = format!("\n{} is not approved as it is.\n", one_line(&group.title()));
+        let mut text = format!("\n{} is not approved in its present state.\n", one_line(&group.title()));
         text.push_str(&escape_for_people(&review::screen(&reviews)));
         text.push_str("\nMay all of it run, as long as nothing of it changes?");
         let chosen = self.choose(&text, &[("one [s]ession", Choice::Session), ("[a]lways", Choice::Always)]);
-        if chosen == Chosen::One(Choice::Always) {
+        if chosen == PickedChoice::One(Choice::Always) {
             let title = group.title();
             match group.approve() {
                 Ok(approved) => review::tell_approved(&approved, &mut Output::with(self.asker.clone())),
@@ -105,12 +104,12 @@ impl Approver for HookApprover {
             None => (self.ask_alone(question), vec![asked_about]),
         };
         let lasting = match chosen {
-            // An interruption is no answer, and neither is a terminal that is gone.
-            Chosen::No if self.cancel.is_set() => return Choice::No,
-            Chosen::Nobody => return Choice::No,
-            Chosen::No => Choice::No,
-            Chosen::One(Choice::Once) => return Choice::Once,
-            Chosen::One(choice) => choice,
+            // An interruption is no answer, and neither is a closed terminal.
+            PickedChoice::No if self.cancel.is_set() => return Choice::No,
+            PickedChoice::Nobody => return Choice::No,
+            PickedChoice::No => Choice::No,
+            PickedChoice::One(Choice::Once) => return Choice::Once,
+            PickedChoice::One(choice) => choice,
         };
         if lasting == Choice::No || members.len() > 1 {
             self.answers().extend(members.into_iter().map(|member| (member, lasting)));

@@ -14,7 +14,7 @@ use ollm_protocol::{Code, Dialect};
 
 use crate::command::config::refused;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::{Output, shown_width};
 
 pub(crate) mod agent;
 mod candidates;
@@ -219,9 +219,6 @@ pub(crate) enum CompletionsCommand {
     Install {
         /// The shell; without it, the one that `SHELL` names
         shell: Option<CompletionShell>,
-        /// Print a JSON object
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -395,7 +392,7 @@ pub(crate) fn globals(arguments: &[OsString]) -> Result<(Globals, Vec<OsString>)
             rest.extend(words.by_ref().cloned());
         } else if in_front && (word == "-v" || word == "--verbose") {
             globals.verbose = true;
-        } else if in_front && word == "--json" {
+        } else if rest.len() < 2 && word == "--json" {
             json = Some(word.clone());
         } else if (word == "--set" || assigned.is_some()) && !has_set(&rest) {
             let setting = assigned.or_else(|| words.next().and_then(|next| next.to_str()));
@@ -425,9 +422,13 @@ pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
     arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json" || word == "--stream-json")
 }
 
+/// On a screen of fewer columns each option is explained below its name.
+const NARROW: usize = 40;
+
 /// The whole command line, with its commands in groups.
 pub(crate) fn command_line() -> clap::Command {
-    groups::grouped(changing::added(Cli::command()))
+    let line = groups::grouped(changing::added(Cli::command()));
+    line.next_line_help(shown_width().is_some_and(|width| width < NARROW))
 }
 
 /// The same for a shell that completes it: names of what there is, in these surroundings.
@@ -498,7 +499,7 @@ pub(crate) struct DoctorArguments {
 /// What to replay.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Only events that were recorded with `trace.payload: full` can be replayed. Programs of hooks run in a box that only\n\
+    after_help = "Only events that were recorded with `trace.payload: full` can be replayed. Programs of hooks run in a box that only \
     reads, without a network. Hooks that ask servers are not run; their part in a verdict is what it was.\n\
     Exit codes: 0 nothing differs, or nothing could be replayed, 1 something differs, 3 the hooks cannot be read."
 )]
@@ -508,7 +509,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) filters: TraceFilters,
-    /// Hooks of this file or folder in place of all hooks that stand in files
+    /// Hooks of this file or folder in place of all hooks that files declare
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) hooks: Option<PathBuf>,
     /// Print a JSON object

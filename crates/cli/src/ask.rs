@@ -1,5 +1,5 @@
-//! Asks the person. Every question of the program goes through an [`Asker`]: what was typed before it is shown, or right
-//! after that, answers nothing.
+//! Asks the person. Every question of the program goes through an [`Asker`], which ignores input from before the
+//! question and right after it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,46 +11,46 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 
 use crate::error::Failure;
 use crate::interrupt::{self, HeldSignals};
-use crate::output::{is_terminal, say};
+use crate::output::{is_terminal, on_screen, say, say_lines};
 use crate::pager::{Seen, page};
 use crate::spinner::Spinner;
 use crate::tui::screen::{AnswerKind, Screen};
 
-/// Longer lines than a terminal lets anybody type.
+/// The longest input line; no person types a longer one at a terminal.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// How often somebody who waits for an answer looks whether it is still needed.
+/// How often a waiting thread checks whether the answer is still needed.
 const LOOKING: Duration = Duration::from_millis(250);
-/// How long a question takes no answer after it appeared, and the variable that says otherwise, in milliseconds.
+/// How long a new question ignores input. The variable overrides it, in milliseconds.
 const GRACE: Duration = Duration::from_millis(300);
 pub(crate) const GRACE_VARIABLE: &str = "OLLM_QUESTION_GRACE";
 
-/// How long a question takes no answer where the variable has this value.
+/// How long a new question ignores input, if the variable has this value.
 pub(crate) fn question_grace(value: Option<&str>) -> Duration {
     value.and_then(|millis| millis.parse().ok()).map_or(GRACE, Duration::from_millis)
 }
 
-/// What a person chose.
+/// A person's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen<T> {
-    /// One of what was offered.
+pub(crate) enum PickedChoice<T> {
+    /// One of the offered choices.
     One(T),
-    /// None of it.
+    /// None of them.
     No,
     /// There is no terminal.
     Nobody,
 }
 
-/// The only way but no.
+/// The only choice besides no.
 pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
 
-/// Who is asked, and where.
+/// Asks the person, on the terminal or in a dialog.
 #[derive(Clone, Debug)]
 pub(crate) enum Asker {
-    /// The person at the terminal, line by line; no one where there is no terminal. What moves there stops for a question, and
-    /// a question takes no answer for this long.
+    /// Line by line on the terminal; without a terminal there is no person. The spinner stops for a question, and a new
+    /// question ignores input for this long.
     Lines(Spinner, Duration),
-    /// The person before the panels, in a dialog.
+    /// In a dialog of the panels.
     Dialog(Screen),
 }
 
@@ -61,7 +61,7 @@ impl Default for Asker {
 }
 
 impl Asker {
-    /// What moves on the terminal while something works.
+    /// The spinner on the terminal while something works.
     pub(crate) fn spinner(&self) -> Spinner {
         match self {
             Asker::Lines(spinner, _) => spinner.clone(),
@@ -69,7 +69,7 @@ impl Asker {
         }
     }
 
-    /// Whether anybody can be asked.
+    /// Whether there is a person to ask.
     pub(crate) fn is_there(&self) -> bool {
         match self {
             Asker::Lines(..) => is_terminal(),
@@ -80,16 +80,21 @@ impl Asker {
     /// Tells the person something.
     pub(crate) fn say(&self, text: &str) {
         match self {
-            Asker::Lines(spinner, _) => spinner.hidden(|| say(text)),
+            Asker::Lines(spinner, _) => spinner.hidden(|| say_lines(text)),
             Asker::Dialog(screen) => screen.show(text),
         }
     }
 
-    /// Has a person choose one of the ways that are shown, each with its letter in brackets, as in `one [s]ession`. Only these
-    /// letters and words count; anything else is no, and so is `over`.
-    pub(crate) fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)], over: &dyn Fn() -> bool) -> Chosen<T> {
+    /// Asks the person to choose one of the shown choices, each with its letter in brackets, as in `one [s]ession`.
+    /// Only these letters and words count; any other answer means no, and so does `over`.
+    pub(crate) fn choose<T: Clone>(
+        &self,
+        question: &str,
+        offered: &[(&str, T)],
+        over: &dyn Fn() -> bool,
+    ) -> PickedChoice<T> {
         if !self.is_there() {
-            return Chosen::Nobody;
+            return PickedChoice::Nobody;
         }
         let ways: String = match offered {
             [("[y]es", _)] => "[y/N] ".to_owned(),
@@ -104,21 +109,22 @@ impl Asker {
         };
         let answer = answer.unwrap_or_default();
         if let Some((_, chosen)) = offered.iter().find(|(way, _)| is_meant(way, &answer)) {
-            return Chosen::One(chosen.clone());
+            return PickedChoice::One(chosen.clone());
         }
         if !answer.is_empty() && !is_meant("[n]o", &answer) {
             self.say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
         }
-        Chosen::No
+        PickedChoice::No
     }
 
-    /// Asks for a line of text; without anybody to ask there is none.
+    /// Asks for a line of text; `None` if there is no person.
     pub(crate) fn ask(&self, question: &str) -> Option<String> {
         self.is_there().then(|| self.ask_unless(question, &|| false).unwrap_or_default())
     }
 
-    /// Asks like [`Asker::ask`], until `over` says that the answer is not needed any more: then, and at the end of the input, there is none. What
-    /// stands before the last line is shown page by page, and who does not want to see it all is not asked.
+    /// Asks like [`Asker::ask`], until `over` says that the answer is no longer needed. Then, and at the end of the
+    /// input, the answer is `None`. The text before the last line is shown page by page; a person who stops the pages
+    /// is not asked.
     pub(crate) fn ask_unless(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
         match self {
             Asker::Lines(spinner, grace) => ask_lines(spinner, *grace, question, over),
@@ -126,7 +132,7 @@ impl Asker {
         }
     }
 
-    /// Asks for a secret, which is not shown.
+    /// Asks for a secret, which is not shown while it is typed.
     pub(crate) fn ask_secret(&self, question: &str) -> Option<String> {
         match self {
             Asker::Lines(spinner, grace) => secret_line(spinner, *grace, question),
@@ -134,7 +140,7 @@ impl Asker {
         }
     }
 
-    /// Has a person pick one of several rows; nothing where they pick none, or there is no terminal.
+    /// Asks the person to pick one of several rows; `None` if they pick none, or if there is no terminal.
     pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
         match self {
             Asker::Lines(spinner, grace) => {
@@ -148,17 +154,17 @@ impl Asker {
         }
     }
 
-    /// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
+    /// Fails unless a person agrees to a removal; `--yes` agrees in advance.
     pub(crate) fn confirm(&self, question: &str, what: &str) -> Result<(), Failure> {
         match self.choose(question, YES, &|| false) {
-            Chosen::One(()) => Ok(()),
-            Chosen::No => Err(not_removed(what)),
-            Chosen::Nobody => Err(not_asked(what)),
+            PickedChoice::One(()) => Ok(()),
+            PickedChoice::No => Err(not_removed(what)),
+            PickedChoice::Nobody => Err(not_asked(what)),
         }
     }
 }
 
-/// Whether an answer is the letter in brackets, or the word that begins with it.
+/// Whether an answer is the letter in brackets or the word that begins with it.
 pub(crate) fn is_meant(way: &str, answer: &str) -> bool {
     let Some((letter, rest)) = way.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { return false };
     let ending: String = rest.chars().take_while(|char| char.is_alphabetic()).collect();
@@ -174,7 +180,7 @@ fn ask_lines(spinner: &Spinner, grace: Duration, question: &str, over: &dyn Fn()
     match page(text, over) {
         Seen::All => answer(line, grace, over),
         Seen::Part => {
-            say("-- What was not shown cannot be answered; that counts as no.\n");
+            say_lines("-- What was not shown cannot be answered; that counts as no.\n");
             None
         }
         Seen::Over => {
@@ -184,7 +190,7 @@ fn ask_lines(spinner: &Spinner, grace: Duration, question: &str, over: &dyn Fn()
     }
 }
 
-/// Waits for an answer that is none to what was there before the question.
+/// Waits for an answer that was typed after the question appeared.
 fn answer(line: &str, grace: Duration, over: &dyn Fn() -> bool) -> Option<String> {
     let asked = Instant::now();
     loop {
@@ -192,21 +198,21 @@ fn answer(line: &str, grace: Duration, over: &dyn Fn() -> bool) -> Option<String
         if asked.elapsed() >= grace {
             return Some(answer);
         }
-        say("-- That came too soon to be an answer to this.\n");
+        say_lines("-- That came too soon to be an answer to this.\n");
     }
 }
 
-/// Shows one line and waits for another. Whatever was typed until now is forgotten: it was meant for something else.
+/// Shows one line and waits for an answer. Earlier input is dropped: it was meant for something else.
 pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    say(line);
+    say(&on_screen(line));
     while !is_answered(LOOKING) {
         if over() {
             say("\n");
             return None;
         }
     }
-    // A line is there as a whole or not at all, so that reading it does not block.
+    // A terminal delivers whole lines, so reading one does not block.
     let answer = if over() { None } else { read_line() };
     if answer.is_none() {
         say("\n");
@@ -214,24 +220,24 @@ pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
     answer
 }
 
-/// A line that was typed already; it does not wait for one.
+/// A line that was already typed; this does not wait for one.
 pub(crate) fn typed() -> Option<String> {
     let line = if is_answered(Duration::ZERO) { read_line() } else { None };
     line.filter(|line| !line.is_empty())
 }
 
-/// Whether a line was typed, or none will be; looks for a moment.
+/// Waits this long at most; returns whether a line was typed or the input has ended.
 fn is_answered(moment: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let moment = Timespec::try_from(moment).ok();
     match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], moment.as_ref()) {
         Ok(ready) => ready > 0,
-        // A signal came in between; whatever else it is, reading will tell.
+        // A signal interrupted the wait; reading finds every other error.
         Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 
-/// One line, without a buffer in which a second one could wait; nothing at the end of the input.
+/// Reads one line without a buffer, which could hold back a second line; `None` at the end of the input.
 fn read_line() -> Option<String> {
     let mut line = Vec::new();
     let mut room = [0; 4096];
@@ -250,18 +256,18 @@ fn read_line() -> Option<String> {
     Some(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
-/// A person did not want something removed.
+/// The failure if a person does not want a removal.
 pub(crate) fn not_removed(what: &str) -> Failure {
     Failure::new(Code::NotConfirmed, format!("{what} stays, because you did not say yes"))
 }
 
-/// There was no terminal to ask on whether something is to be removed.
+/// The failure if there is no terminal to ask about a removal.
 pub(crate) fn not_asked(what: &str) -> Failure {
     let message = format!("{what} stays: there is no terminal to ask on");
     Failure::new(Code::NotConfirmed, message).hint("`--yes` removes it without asking")
 }
 
-/// However it ends, the terminal is as it was.
+/// Reads a line without showing it, and restores the terminal in every case.
 fn secret_line(spinner: &Spinner, grace: Duration, question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(io::stdin()).ok()?;
@@ -276,11 +282,11 @@ fn secret_line(spinner: &Spinner, grace: Duration, question: &str) -> Option<Str
             say("\n");
             return is_terminal().then(|| answer.unwrap_or_default());
         };
-        // A session obeys it by itself.
+        // The session handles the signal itself.
         if interrupt::is_listening(signal) {
             return None;
         }
-        // After a stop the question is asked again.
+        // After a stop and continue, the question is asked again.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
 }

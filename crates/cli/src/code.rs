@@ -1,28 +1,28 @@
-//! What each stable code means: why it happens, what it looks like, and the commands that mend it.
+//! Explains each stable code: why it happens, an example, and the commands that fix it.
 
 use ollm_protocol::{Code, CodeClass};
 
 mod table;
 
-/// What a person should know of a code.
+/// The explanation of a code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Explanation {
     /// Why it happens.
     pub(crate) why: &'static str,
-    /// What leads to it: a command, or lines of a file.
+    /// An example that leads to it: a command, or lines of a file.
     pub(crate) example: &'static str,
-    /// What to do, beginning with the command.
+    /// The fix, beginning with the command.
     pub(crate) mend: &'static str,
 }
 
-/// What a code means, as `ollm help CODE` prints it.
+/// The explanation of a code, as `ollm help CODE` prints it.
 pub(crate) fn page(code: Code) -> String {
     let Explanation { why, example, mend } = table::explanation(code);
     let example = example.lines().fold(String::new(), |text, line| text + "  " + line + "\n");
     format!("{code}: {}\n\n{why}\n\nFor example:\n\n{example}\nWhat to do: {mend}\n\n{}\n", code.title(), exit(code))
 }
 
-/// The exit code that belongs to the class of a code.
+/// The exit code for the class of a code.
 fn exit(code: Code) -> &'static str {
     match code.class() {
         CodeClass::Usage => "A command that fails with it exits with 64.",

@@ -1,39 +1,39 @@
-//! What a person or a program sees of a session.
+//! Shows a session to a person or to a program.
 
 use ollm_agent::{Cancel, HookNote, News, Show, Turn, TurnEnd};
-use ollm_app::Shared;
+use ollm_app::SharedPort;
 use ollm_protocol::joined;
 use ollm_store::{cut, escape_for_people, one_line};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::output::{Output, is_shown, screen_size};
+use crate::output::{Output, shown_width};
 use crate::timeline::{DIM, PLAIN, RED};
 use crate::wrap::Wrap;
 
-/// How a session is shown.
+/// How to show a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// The model's words on standard output, everything else on standard error.
     Text,
-    /// Only what went wrong, on standard error; the answer comes at the end.
+    /// Only failures, on standard error; the answer comes at the end.
     Quiet,
     /// Every piece of news as a line of JSON on standard output.
     Lines,
 }
 
-/// Shows a session as it happens.
+/// Shows a session while it runs.
 pub(crate) struct Display<'a, 'o> {
-    pub(crate) output: &'a Shared<&'o mut Output>,
+    pub(crate) output: &'a SharedPort<&'o mut Output>,
     pub(crate) style: Style,
-    /// Interrupts the turn when nobody reads any more.
+    /// Interrupts the turn if no program reads the output any more.
     pub(crate) cancel: Cancel,
-    /// Which unfinished line is the last.
+    /// The kind of the last, unfinished line.
     open: OpenLine,
     /// Breaks lines for a terminal.
     wrap: Option<Wrap>,
 }
 
-/// A line that is not finished yet.
+/// An unfinished line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenLine {
     None,
@@ -43,7 +43,7 @@ enum OpenLine {
     Thoughts,
 }
 
-/// The most of a result or an argument that one line shows.
+/// The longest result or argument in one line.
 const LONGEST: usize = 300;
 
 impl Show for Display<'_, '_> {
@@ -53,7 +53,7 @@ impl Show for Display<'_, '_> {
             Style::Quiet => self.tell_trouble(news),
             Style::Text => self.text(news),
         }
-        // Whoever stops reading wants no more of it, and the model need not go on.
+        // Without a reader of the output, the model can stop.
         if self.output.lock().is_unread() {
             self.cancel.end();
         }
@@ -61,26 +61,20 @@ impl Show for Display<'_, '_> {
 }
 
 impl<'a, 'o> Display<'a, 'o> {
-    pub(crate) fn new(output: &'a Shared<&'o mut Output>, style: Style, cancel: &Cancel) -> Display<'a, 'o> {
+    pub(crate) fn new(output: &'a SharedPort<&'o mut Output>, style: Style, cancel: &Cancel) -> Display<'a, 'o> {
         let wrap = shown_width().map(Wrap::new);
         Display { output, style, cancel: cancel.clone(), open: OpenLine::None, wrap }
     }
 }
 
-/// The columns of the terminal that shows the model's words, as it is now.
-fn shown_width() -> Option<usize> {
-    let width = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
-    width.filter(|width| *width > 0)
-}
-
-/// A text broken between words where the terminal ends.
+/// A text with lines broken between words at the terminal's edge.
 pub(crate) fn broken(text: &str) -> String {
     let Some(mut wrap) = shown_width().map(Wrap::new) else { return text.to_owned() };
     wrap.push(text) + &wrap.finish()
 }
 
 impl Display<'_, '_> {
-    /// The same text as far as its words are whole, broken where the terminal ends.
+    /// The complete words of a text, with lines broken at the terminal's edge.
     fn wrapped(&mut self, text: &str) -> String {
         let shown = escape_for_people(text);
         match (&mut self.wrap, shown_width()) {
@@ -93,7 +87,7 @@ impl Display<'_, '_> {
     }
 
     fn line(&self, value: &Value) {
-        // A reader that went away is its own business; other errors show when the answer is written.
+        // A reader that went away needs no message; other errors show when the answer is written.
         let _ = self.output.lock().json(value);
     }
 
@@ -107,7 +101,7 @@ impl Display<'_, '_> {
         self.output.lock().tell_failure(text);
     }
 
-    /// Ends a line of the model's words or thoughts before anything else is said.
+    /// Ends an unfinished line of the model before other output.
     fn finish_line(&mut self) {
         match std::mem::replace(&mut self.open, OpenLine::None) {
             OpenLine::None => {}
@@ -122,7 +116,7 @@ impl Display<'_, '_> {
         }
     }
 
-    /// Goes on with a line of this kind.
+    /// Continues a line of this kind.
     fn go_on(&mut self, kind: OpenLine, text: &str) {
         if self.open != kind {
             self.finish_line();
@@ -133,7 +127,7 @@ impl Display<'_, '_> {
     fn text(&mut self, news: &News<'_>) {
         match news {
             News::Text(text) => {
-                // A line that is not finished has no room below it.
+                // Below an unfinished line there is no room for the spinner.
                 self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Words, text);
                 let shown = self.wrapped(text);
@@ -150,7 +144,7 @@ impl Display<'_, '_> {
                 self.sentence(news);
                 self.output.lock().asker().spinner().start(&format!("tool {}", one_line(name)));
             }
-            News::Called { .. } => {
+            News::Called { .. } | News::Rejected { .. } => {
                 self.sentence(news);
                 self.output.lock().asker().spinner().start("model");
             }
@@ -170,9 +164,8 @@ impl Display<'_, '_> {
     }
 
     fn tell_trouble(&mut self, news: &News<'_>) {
-        let is_trouble =
-            matches!(news, News::Refused { .. } | News::Note(_) | News::Error(_) | News::Called { failed: true, .. });
-        if is_trouble {
+        let is_trouble = matches!(news, News::Refused { .. } | News::Note(_));
+        if is_trouble || is_failure(news) {
             self.sentence(news);
         }
     }
@@ -185,7 +178,7 @@ pub(crate) struct Told {
     pub(crate) is_failure: bool,
 }
 
-/// What is told of a piece of news; nothing of what the model itself says.
+/// The text for a piece of news; `None` for the model's own words.
 pub(crate) fn told(news: &News<'_>) -> Option<Told> {
     let text = match news {
         News::Waiting { seconds } => format!("still waiting for the model, {seconds} s so far"),
@@ -199,21 +192,30 @@ pub(crate) fn told(news: &News<'_>) -> Option<Told> {
         News::Progress { name, text } => format!("… {name}: {}", cut(text, LONGEST)),
         News::Status(text) | News::Error(text) => (*text).to_owned(),
         News::System(text) => format!("a hook tells the model: {}", cut(text, LONGEST)),
+        News::Rejected { name, args, result, .. } => {
+            format!("✗ {name}{}: {}", arguments(*args), cut(&gist(result), LONGEST))
+        }
         News::Refused { event, tool, args, hook, reason } => {
             let what = tool.unwrap_or(event.name());
-            let args = args
-                .filter(|args| !args.is_empty())
-                .map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
-            format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default())
+            format!("hook `{hook}` refused {what}{}: {reason}", arguments(*args))
         }
         News::Note(HookNote { hook, text }) => format!("hook `{hook}`: {text}"),
         _ => return None,
     };
-    let is_failure = matches!(news, News::Error(_) | News::Called { failed: true, .. });
-    Some(Told { text, is_failure })
+    Some(Told { text, is_failure: is_failure(news) })
 }
 
-/// A difference with what goes and what comes in colours; they are dropped where nobody would see them.
+fn is_failure(news: &News<'_>) -> bool {
+    matches!(news, News::Error(_) | News::Rejected { .. } | News::Called { failed: true, .. })
+}
+
+/// The arguments of a call that was not made, after a blank; empty if there are none.
+fn arguments(args: Option<&Map<String, Value>>) -> String {
+    let args = args.filter(|args| !args.is_empty());
+    args.map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST))).unwrap_or_default()
+}
+
+/// A diff with colours for removed and added lines; the colours are dropped if they would not be visible.
 pub(crate) fn coloured(diff: &str) -> String {
     let line = |line: &str| match line.chars().next() {
         Some('+') => format!("\x1b[32m{line}{PLAIN}\n"),
@@ -223,13 +225,13 @@ pub(crate) fn coloured(diff: &str) -> String {
     diff.lines().map(line).collect()
 }
 
-/// A result in one line: its first one, and how it ended if it says so.
+/// A result in one line: its first line, and its end if it says how the call ended.
 fn gist(result: &str) -> String {
     let mut lines = result.lines().filter(|line| !line.trim().is_empty());
     let is_note = |line: &str| line.starts_with('[') && line.ends_with(']');
     let mut said = lines.clone().filter(|line| !is_note(line));
     let first = said.next().unwrap_or_default();
-    // A line that announces others says little without the last of them.
+    // A first line that only announces others says little without the last one.
     let last = said.next_back().filter(|_| first.ends_with(':'));
     let first = last.map_or_else(|| first.to_owned(), |last| format!("{first} {}", last.trim()));
     match lines.next_back().filter(|last| is_note(last) && *last != "[standard error]") {

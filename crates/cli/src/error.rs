@@ -1,9 +1,9 @@
-//! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
+//! The failures of the program: a kind that gives the exit code, the message and the hints.
 
 use std::fmt;
 
 use ollm_app::AppError;
-use ollm_catalog::SnippetError;
+use ollm_catalog::{Problem, SnippetError};
 use ollm_protocol::dialect::UnknownEvent;
 use ollm_protocol::{Code, CodeClass};
 use ollm_store::one_line;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// Exit codes, as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorKind {
     /// The configuration, or an event, cannot be read.
     Configuration = 3,
     /// Something is not approved.
@@ -22,35 +22,37 @@ pub(crate) enum Kind {
     Usage = 64,
     /// The terminal is gone.
     HungUp = 129,
-    /// Somebody interrupted.
+    /// The person interrupted (SIGINT).
     Interrupted = 130,
-    /// Somebody ended us.
+    /// A signal ended us (SIGTERM).
     Terminated = 143,
 }
 
 /// The operation goes on.
 pub(crate) const OK: u8 = 0;
-/// Something was found that should not be: a failed test, a bad file.
+/// A check found something, such as a failed test or a bad file.
 pub(crate) const FINDING: u8 = 1;
 /// The operation is blocked.
 pub(crate) const BLOCKED: u8 = 2;
-/// Somebody interrupted.
+/// The person interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What to do about a command line that makes no sense, where nothing better is known.
+/// The hint for a wrong command line, if there is no better one.
 const SEE_HELP: &str = "`ollm --help` shows what there is";
 
 /// A failure for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) kind: Kind,
-    /// The stable code, which `ollm help CODE` explains; a signal has none.
+    pub(crate) kind: ErrorKind,
+    /// The stable code, which `ollm help CODE` explains; a failure by a signal has none.
     pub(crate) code: Option<Code>,
     pub(crate) message: String,
-    /// What to do about it, one line each.
+    /// Hints on what to do, one line each.
     pub(crate) hints: Vec<String>,
-    /// The same for a terminal, in several styled lines, where there is that.
+    /// The message for a terminal in several styled lines, if there is one.
     pub(crate) styled: Option<String>,
+    /// The place in a text that it is about, if there is one; a terminal shows it.
+    pub(crate) problem: Option<Box<Problem>>,
 }
 
 impl Failure {
@@ -61,15 +63,16 @@ impl Failure {
             message: message.into(),
             hints: Vec::new(),
             styled: None,
+            problem: None,
         }
     }
 
-    /// Somebody ended what we did.
-    pub(crate) fn of_signal(kind: Kind) -> Failure {
-        Failure { kind, code: None, message: "interrupted".to_owned(), hints: Vec::new(), styled: None }
+    /// A signal ended the work.
+    pub(crate) fn of_signal(kind: ErrorKind) -> Failure {
+        Failure { kind, code: None, message: "interrupted".to_owned(), hints: Vec::new(), styled: None, problem: None }
     }
 
-    /// Says what to do about it; where to look for help in general is said only where nothing else is.
+    /// Adds a hint; it replaces the general hint to the help.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hints.retain(|known| known != SEE_HELP);
@@ -77,12 +80,12 @@ impl Failure {
         self
     }
 
-    /// What a program reads with `--json` in place of the answer.
+    /// The JSON object that a program reads with `--json` in place of the answer.
     pub(crate) fn document(&self, exit: u8) -> Value {
         json!({"exit": exit, "error": self.to_json()})
     }
 
-    /// The same as the last line of a stream.
+    /// The JSON object as the last line of a stream.
     pub(crate) fn line(&self, exit: u8) -> Value {
         json!({"type": "error", "exit": exit, "error": self.to_json()})
     }
@@ -97,7 +100,7 @@ impl Failure {
     }
 }
 
-/// The whole of it as lines, for people.
+/// The message with its hints as lines, for people.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(styled) = &self.styled {
@@ -110,20 +113,20 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<CodeClass> for Kind {
-    fn from(class: CodeClass) -> Kind {
+impl From<CodeClass> for ErrorKind {
+    fn from(class: CodeClass) -> ErrorKind {
         match class {
-            CodeClass::Configuration => Kind::Configuration,
-            CodeClass::Trust => Kind::Untrusted,
-            CodeClass::Usage => Kind::Usage,
-            CodeClass::Environment => Kind::Environment,
+            CodeClass::Configuration => ErrorKind::Configuration,
+            CodeClass::Trust => ErrorKind::Untrusted,
+            CodeClass::Usage => ErrorKind::Usage,
+            CodeClass::Environment => ErrorKind::Environment,
         }
     }
 }
 
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Failure {
-        Failure { hints: error.hints, ..Failure::new(error.code, error.message) }
+        Failure { hints: error.hints, problem: error.problem, ..Failure::new(error.code, error.message) }
     }
 }
 
@@ -134,7 +137,7 @@ impl From<SnippetError> for Failure {
     }
 }
 
-/// An event that nobody knows cannot be read, wherever it is named.
+/// An unknown event is an error wherever it is named.
 impl From<UnknownEvent> for Failure {
     fn from(unknown: UnknownEvent) -> Failure {
         Failure::new(Code::UnknownEvent, unknown.to_string())

@@ -1,4 +1,5 @@
-//! Signals that ask us to end: the first ends the turn, the next the session, and if even that takes too long, us.
+//! Handles signals that ask us to end: the first ends the turn, the next the session. If the session takes too long to
+//! end, the process ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -12,20 +13,20 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use crate::ask::Asker;
-use crate::error::{Failure, Kind};
+use crate::error::{ErrorKind, Failure};
 
-/// How long an orderly end may take. Whatever runs for us then dies with us.
+/// How long an orderly end may take. After it, everything that still runs for us dies with us.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The signals that ask us to end.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// The handlers of signals are those of the process, and so is this.
+/// Signal handlers belong to the process, so this does too.
 static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// How long a single question to servers may take to end in order: little enough for whoever waits at a prompt.
+/// How long the orderly end of a single request to servers may take, because a person waits at a prompt.
 const SHORT_GRACE: Duration = Duration::from_secs(2);
 
-/// The signal that asked us to end, once one came.
+/// The signal that asked us to end, if one has come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
     signal: Arc<AtomicI32>,
@@ -33,8 +34,8 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Listens for signals for a session, until the process ends, and calls `then` after each. Where that cannot be had, they
-    /// end us at once, as ever.
+    /// Listens for signals during a session, until the process ends, and calls `then` after each. If that is not
+    /// possible, signals end us at once, as by default.
     pub(crate) fn listen_for(cancel: &Cancel, then: impl Fn() + Send + 'static) -> Stop {
         let stop = Stop { signal: Arc::default(), cancel: cancel.clone() };
         let heard = stop.clone();
@@ -51,8 +52,8 @@ impl Stop {
         stop
     }
 
-    /// Listens for signals until the process ends. The first is to be obeyed in order; a second one, or too long an
-    /// order, ends us at once.
+    /// Listens for signals until the process ends. The first asks for an orderly end; a second one, or too long an end,
+    /// ends us at once.
     pub(crate) fn listen() -> Stop {
         let stop = Stop::default();
         let heard = stop.clone();
@@ -66,7 +67,7 @@ impl Stop {
         stop
     }
 
-    /// Like [`Stop::listen`]; in front of the panels signals are theirs, and a key interrupts.
+    /// Like [`Stop::listen`]. The panels handle signals themselves; there, a key interrupts.
     pub(crate) fn listen_beside(asker: &Asker) -> Stop {
         match asker {
             Asker::Lines(..) => Stop::listen(),
@@ -79,35 +80,35 @@ impl Stop {
         &self.cancel
     }
 
-    /// How we exit because of it.
+    /// The failure by which we exit after the signal.
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.kind().map(Failure::of_signal)
     }
 
-    /// The exit code of something that was interrupted: by the signal that came last, or by a key.
+    /// The exit code after an interruption: by the last signal, or by a key.
     pub(crate) fn code(&self) -> u8 {
-        self.kind().unwrap_or(Kind::Interrupted) as u8
+        self.kind().unwrap_or(ErrorKind::Interrupted) as u8
     }
 
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<ErrorKind> {
         match self.signal.load(Ordering::Relaxed) {
             // A key of the panels is no signal.
-            0 => self.cancel.is_set().then_some(Kind::Interrupted),
+            0 => self.cancel.is_set().then_some(ErrorKind::Interrupted),
             signal => Some(kind_of(signal)),
         }
     }
 }
 
-/// How we exit because of a signal.
-fn kind_of(signal: i32) -> Kind {
+/// The kind of failure for a signal.
+fn kind_of(signal: i32) -> ErrorKind {
     match signal {
-        SIGTERM => Kind::Terminated,
-        SIGHUP => Kind::HungUp,
-        _ => Kind::Interrupted,
+        SIGTERM => ErrorKind::Terminated,
+        SIGHUP => ErrorKind::HungUp,
+        _ => ErrorKind::Interrupted,
     }
 }
 
-/// Whether somebody wants us to undo what is under way: by a signal, which is held meanwhile, or by a key of the panels.
+/// A request to undo the running work: by a signal that is held back, or by a key of the panels.
 pub(crate) enum Interruption {
     Signal(HeldSignals),
     Key(Cancel),
@@ -125,30 +126,30 @@ impl Interruption {
         self.failure().is_some()
     }
 
-    /// How we exit because of it.
+    /// The failure by which we exit after it.
     pub(crate) fn failure(&self) -> Option<Failure> {
         match self {
             Interruption::Signal(signals) => signals.came().map(kind_of),
-            Interruption::Key(cancel) => cancel.is_set().then_some(Kind::Interrupted),
+            Interruption::Key(cancel) => cancel.is_set().then_some(ErrorKind::Interrupted),
         }
         .map(Failure::of_signal)
     }
 }
 
-/// Signals that would end or stop us in the middle of something; dropped, they do so again, unless a session listens to them.
+/// Holds back signals that would end or stop us. Dropping it restores their effect, unless a session listens to them.
 pub(crate) struct HeldSignals {
     which: &'static [i32],
     held: &'static Held,
 }
 
-/// The process has one handler of each signal, which is registered once and for all.
+/// Each signal has one handler in the process, which is registered once and for all.
 static HELD: OnceLock<Held> = OnceLock::new();
 
 struct Held(Vec<HeldSignal>);
 
 struct HeldSignal {
     signal: i32,
-    /// Whether it has its usual effect.
+    /// Whether the signal has its usual effect.
     passes: Arc<AtomicBool>,
     came: Arc<AtomicBool>,
 }
@@ -157,7 +158,7 @@ impl Held {
     fn register() -> Held {
         let register = |signal| {
             let (passes, came) = (Arc::default(), Arc::default());
-            // One that cannot be held ends us at once, as ever.
+            // A signal that cannot be held back ends us at once, as by default.
             let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&passes));
             let _ = signal_hook::flag::register(signal, Arc::clone(&came));
             HeldSignal { signal, passes, came }
@@ -176,13 +177,13 @@ impl HeldSignals {
         HeldSignals { which, held }
     }
 
-    /// The signal that came meanwhile.
+    /// The signal that came meanwhile, if one did.
     pub(crate) fn came(&self) -> Option<i32> {
         let is_meant = |one: &&HeldSignal| self.which.contains(&one.signal) && one.came.load(Ordering::SeqCst);
         self.held.0.iter().find(is_meant).map(|one| one.signal)
     }
 
-    /// The same, which is forgotten then.
+    /// The signal that came meanwhile; it is then forgotten.
     pub(crate) fn take(&self) -> Option<i32> {
         let came = self.came();
         self.held.0.iter().for_each(|one| one.came.store(false, Ordering::SeqCst));
@@ -197,16 +198,16 @@ impl Drop for HeldSignals {
     }
 }
 
-/// A terminal that does not write `^C` into the answer; dropped, it is as it was.
+/// A terminal that does not print `^C` into the answer; dropping it restores the terminal.
 pub(crate) struct QuietTerminal(Option<Termios>);
 
 impl QuietTerminal {
-    /// Quiet from now on, where standard input is a terminal.
+    /// Makes the terminal quiet, if standard input is one.
     pub(crate) fn new() -> QuietTerminal {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(mut modes) = before.clone() {
             modes.local_modes.remove(LocalModes::ECHOCTL);
-            // Without it the answer only looks worse.
+            // A failure only makes the answer look worse.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
         }
         QuietTerminal(before)
@@ -216,19 +217,19 @@ impl QuietTerminal {
 impl Drop for QuietTerminal {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // A terminal that is gone needs nothing.
+            // A closed terminal needs no restoring.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
     }
 }
 
-/// Whether a session obeys a signal that asks us to end.
+/// Whether a session handles a signal that asks us to end.
 pub(crate) fn is_listening(signal: i32) -> bool {
     IS_LISTENING.load(Ordering::SeqCst) && ENDING.contains(&signal)
 }
 
-/// Calls `respond` for each signal that asks us to end, on a thread of its own. It says within which time the process
-/// ends, if it does; the guards of our children then end what still runs.
+/// Calls `respond` for each signal that asks us to end, on a thread of its own. It returns the time after which the
+/// process ends, if it should end. Our children's guards then end what still runs.
 fn on_signals(respond: impl Fn(i32) -> Option<Duration> + Send + 'static) {
     let Ok(mut signals) = Signals::new(ENDING) else { return };
     IS_LISTENING.store(true, Ordering::SeqCst);

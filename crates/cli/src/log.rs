@@ -1,6 +1,6 @@
-//! The log file: what people were told, or would have been had another program not been reading, kept for later.
+//! The log file: messages to people, including those that were not shown because another program reads the output.
 //!
-//! Nothing is opened while there is nothing to say.
+//! No file is opened while there are no messages.
 
 use std::process;
 use std::time::SystemTime;
@@ -10,15 +10,15 @@ use ollm_protocol::units::iso;
 use ollm_store::{Bounds, Redactor, RotatingLog, cut, one_line};
 
 const LARGEST_FILE: u64 = 1 << 20;
-/// One process has no more to say; a flood of problems must not push out everything else.
+/// The limit of lines per process, so that many problems do not push out everything else.
 const MOST_LINES: usize = 200;
 /// Longer lines are cut.
 const LONGEST_LINE: usize = 4 << 10;
 
-/// Lines on their way to the log file.
+/// Messages that are not yet in the log file.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// Each with its level.
+    /// The messages, each with its level.
     lines: Vec<(&'static str, String)>,
 }
 
@@ -30,19 +30,19 @@ impl Log {
         }
     }
 
-    /// Writes everything down. That it cannot be written is no reason to fail, and there is nowhere left to say so.
+    /// Writes the messages. A failure is ignored, because there is no place left to report it.
     pub(crate) fn write(&mut self, context: &AppContext) {
         let lines = std::mem::take(&mut self.lines);
         let settings = context.log_settings();
-        // What failed before the configuration was read knows the environment at least.
+        // Before the configuration was read, only the environment gives the level.
         let level = settings.map(|settings| settings.level.clone()).or_else(|| context.variable("OLLM_LOG_LEVEL"));
         let level = level.unwrap_or_default();
         let Some(home) = context.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
         let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
-        let trail = RotatingLog::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
+        let log = RotatingLog::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
         let redactor = Redactor::new(context.secrets());
         for (_, line) in lines.iter().filter(|(kind, _)| level != "error" || *kind == "error") {
-            if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
+            if log.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
                 return;
             }
         }

@@ -1,4 +1,5 @@
-//! `ollm`: hooks for AI agents. This crate is the door: arguments, printing, and the wiring of the other crates.
+//! `ollm`: hooks for AI agents. This crate is the command line. It parses arguments, prints, and connects the other
+//! crates.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
@@ -30,7 +31,7 @@ use std::path::Path;
 
 use arguments::Globals;
 use ask::Asker;
-use error::{Failure, Kind};
+use error::{ErrorKind, Failure};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
@@ -40,9 +41,9 @@ use spinner::Spinner;
 
 ollm_process::program!(main_code);
 
-/// The whole program; its exit code.
+/// Runs the whole program; returns its exit code.
 fn main_code() -> u8 {
-    // Dropped last: it ends the descendants that are left of what the command ran.
+    // Dropped last: it ends the remaining descendants of the command.
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let grace = ask::question_grace(std::env::var(ask::GRACE_VARIABLE).ok().as_deref());
@@ -52,7 +53,7 @@ fn main_code() -> u8 {
     }
     let surroundings = OnceCell::new();
     let done = run(&arguments, &process, &surroundings, &mut output).or_else(|failure| match failure.kind {
-        Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
+        ErrorKind::Usage => command::hook::misused(&arguments, failure, &mut output),
         _ => Err(failure),
     });
     let code = output.finish(done);
@@ -62,14 +63,16 @@ fn main_code() -> u8 {
     code
 }
 
-/// Other agents start us for every event, so the options of what they call are read without building all commands.
+/// Runs the command. Other agents start us for every event, so their command's options are parsed without building all
+/// commands.
 fn run(
     arguments: &[OsString],
     process: &ProcessSetup,
     surroundings: &OnceCell<AppContext>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    // Only with this mark is it a question of a shell: an event is judged whatever the environment says.
+    // Only with this mark does a shell ask for completions. The environment alone must not turn an event into a
+    // completion.
     if let ([mark, words @ ..], Some(shell)) = (arguments, std::env::var_os(command::completions::ASKED_BY))
         && mark == "--"
     {
@@ -90,15 +93,19 @@ fn run(
             command::hook::run::run(&request, |told| context(surroundings, told, overrides, &asker), output)
         }
         ["tui", "restore"] => Ok(tui::restorer::run(rest.get(2..).unwrap_or_default())),
-        // The first frame waits for nothing that it does not need.
+        // The first frame waits only for what it needs.
         ["tui", ..] if !arguments::wants_help(rest) => {
             let arguments = arguments::parse_alone("ollm tui", rest.get(1..).unwrap_or_default(), output)?;
             let context = context(surroundings, None, overrides, output.asker())?;
             command::run(arguments::Command::Tui(arguments), context, output)
         }
-        ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
+        ["hook", "background"] => {
+            let asker = output.asker().clone();
+            let context = |told: Option<&Path>| context(surroundings, told, overrides, &asker);
+            command::hook::background::run(rest.get(2..).unwrap_or_default(), process, context, output)
+        }
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
-        // Whoever says nothing wants the panels, once there is something to look after.
+        // Without arguments a person gets the panels, once something is set up.
         [] if rest.is_empty() => {
             let context = context(surroundings, None, overrides, output.asker())?;
             if output::is_conversation() && !command::welcome::is_first(context) {
@@ -114,7 +121,8 @@ fn run(
     }
 }
 
-/// The surroundings are looked at only by commands that need them. `told` is the folder of an event, for when ours is gone.
+/// The surroundings, read only by commands that need them. `told` is the folder of an event, for when our own folder is
+/// gone.
 fn context<'a>(
     surroundings: &'a OnceCell<AppContext>,
     told: Option<&Path>,
@@ -130,11 +138,11 @@ fn context<'a>(
     let mut context = AppContext::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
     context.program = std::env::current_exe().ok();
     context.places.policy = Some(PolicyFile::of_system());
-    // An agent may have been started elsewhere than where it works now.
+    // An agent may have been started in another folder than the one it works in.
     if let Some(told) = told.filter(|told| told.is_absolute() && **told != context.cwd && told.is_dir()) {
         context.places = context.places.also_in(told);
     }
-    // An agent that could loosen a guard for one run would need no approval in that run.
+    // An agent that could weaken a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);
     context.commands = remedy::COMMANDS;

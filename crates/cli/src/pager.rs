@@ -1,18 +1,18 @@
 //! Shows a text that is longer than the screen page by page, so that none of it scrolls away unseen.
 //!
-//! Rows are counted as the terminal wraps them. The reader is ours: another program would not tell what of the text a person has
-//! seen. It does not scroll back; the terminal does.
+//! Rows are counted as the terminal wraps them. We need a pager of our own, because another program would not report
+//! how much a person has seen. It does not scroll back; the terminal does.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::ask::prompt;
-use crate::output::{say, screen_size};
+use crate::output::{say, say_lines, screen_size};
 
-/// Rows that stay free for the question below.
+/// Rows left free for the question below.
 const QUESTION: usize = 4;
-/// What a terminal that does not know its size is taken for.
+/// The assumed size of a terminal that does not know its own.
 const USUAL: Screen = Screen { rows: 24, columns: 80 };
-/// Columns between two stops of a tab.
+/// Columns between two tab stops.
 const TAB: usize = 8;
 
 /// The size of a terminal.
@@ -28,12 +28,12 @@ pub(crate) enum Seen {
     All,
     /// The person left the pages early.
     Part,
-    /// Nobody wants it shown any more.
+    /// The text is no longer needed.
     Over,
 }
 
-/// Shows a text to the person at the terminal. Long ones stop after each page; who leaves early is told what was not shown.
-/// `over` says that nobody wants it shown any more.
+/// Shows a text to the person at the terminal. Long texts stop after each page. A person who leaves early is told which
+/// part was not shown. `over` says that the text is no longer needed.
 pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> Seen {
     let screen = screen();
     let pages = pages(text, screen);
@@ -45,14 +45,14 @@ pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> Seen {
         if at + 1 == pages.len() {
             break;
         }
-        // A part of a line ends where the line goes on.
+        // A page may end in the middle of a line.
         let start = if page.text.ends_with('\n') { "" } else { "\n" };
         let more = format!("{start}-- {shown} of {total} rows shown; [Enter] shows more, [q] leaves the rest unread: ");
         match prompt(&more, over) {
             None if over() => return Seen::Over,
             Some(answer) if answer.is_empty() => {}
             _ => {
-                say(&format!("-- {} of {total} rows were not shown.\n", total - shown));
+                say_lines(&format!("-- {} of {total} rows were not shown.\n", total - shown));
                 return Seen::Part;
             }
         }
@@ -66,7 +66,7 @@ fn screen() -> Screen {
     Screen { rows: size(rows, USUAL.rows), columns: size(columns, USUAL.columns) }
 }
 
-/// What is shown at once.
+/// One page of a text.
 #[derive(Debug, PartialEq, Eq)]
 struct Page<'a> {
     text: &'a str,
@@ -100,19 +100,20 @@ fn pages(text: &str, screen: Screen) -> Vec<Page<'_>> {
     pages
 }
 
-/// The longest beginning of a line that takes no more than so many rows, and how many it takes.
+/// The longest beginning of a line that fits into this many rows, and its number of rows.
 fn fitting(line: &str, room: usize, columns: usize) -> (&str, usize) {
     let (mut rows, mut column) = (1, 0);
     for (at, char) in line.char_indices() {
         let width = match char {
             '\n' => 0,
             '\t' => TAB - column % TAB,
-            // It makes many a narrow character before it a wide one.
+            // It makes many narrow characters before it wide.
             '\u{fe0f}' => 1,
-            // Characters of which terminals disagree count as wide: rather a row too many than one too few.
+            // Characters whose width differs between terminals count as wide: one row too many is better than one too
+            // few.
             char => char.width_cjk().unwrap_or(1),
         };
-        // What is wider than the screen has a row of its own.
+        // A character wider than the screen gets a row of its own.
         if column > 0 && column + width > columns {
             if rows == room {
                 return (line.get(..at).unwrap_or_default(), rows);
@@ -153,7 +154,7 @@ mod tests {
     fn a_line_counts_as_the_rows_it_is_wrapped_to() {
         let long = "x".repeat(65);
         assert_eq!(cut(&long), [(&long[..30], 3), (&long[30..60], 3), (&long[60..], 1)]);
-        // Five wide characters fill a row, and one that does not fit any more begins the next.
+        // Five wide characters fill a row, and the sixth begins the next.
         assert_eq!(cut("漢漢漢漢漢漢"), [("漢漢漢漢漢漢", 2)]);
         assert_eq!(cut("x漢漢漢漢漢\n1\n2\n"), [("x漢漢漢漢漢\n1\n", 3), ("2\n", 1)]);
         assert_eq!(cut("\t\tx\n1\n2\n"), [("\t\tx\n1\n", 3), ("2\n", 1)]);

@@ -1,4 +1,4 @@
-//! Questions of the application and of our agent to the person.
+//! Asks the person the questions of the application and of our agent.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -9,23 +9,23 @@ use ollm_app::{AppContext, Person};
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::Value;
 
-use crate::ask::{Asker, Chosen};
+use crate::ask::{Asker, PickedChoice};
 use crate::display::coloured;
 use crate::open;
 use crate::output::painted;
 
-/// A longer question is not asked: a yes counts only for what was shown, and no one reads that much.
+/// Longer questions are not asked: a yes counts only for text that was shown, and no person reads that much.
 const LONGEST_QUESTION: usize = 1 << 20;
 
-/// The person, for the questions of the application.
+/// The person, as the application asks them.
 #[derive(Debug)]
 struct AppPerson {
     asker: Asker,
-    /// Where a browser is looked for.
+    /// The folders that are searched for a browser.
     search_path: Option<OsString>,
 }
 
-/// The person, if there is one to ask.
+/// The person, if one can be asked.
 pub(crate) fn person(asker: Asker, context: &AppContext) -> Option<Arc<dyn Person>> {
     let search_path = context.search_path().map(OsStr::to_owned);
     asker.is_there().then(|| Arc::new(AppPerson { asker, search_path }) as Arc<dyn Person>)
@@ -49,7 +49,7 @@ impl Person for AppPerson {
     }
 }
 
-/// The person, if there is one to ask, about calls of tools. An interruption answers every question with no.
+/// Asks the person about tool calls, if there is one. An interruption answers every question with no.
 #[derive(Debug)]
 pub(crate) struct CallApprover {
     asker: Asker,
@@ -61,7 +61,7 @@ impl CallApprover {
         CallApprover { asker, cancel: cancel.clone() }
     }
 
-    fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)]) -> Chosen<T> {
+    fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)]) -> PickedChoice<T> {
         self.asker.choose(question, offered, &|| self.cancel.is_set())
     }
 }
@@ -71,10 +71,10 @@ impl Approve for CallApprover {
         let mut question = format!("\n{}", one_line(&request.operation));
         let args = request.details.get("args");
         if let Some(diff) = &request.diff {
-            // The difference says all that the arguments do, and in which file.
+            // The diff shows everything in the arguments except the file.
             let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
             let diff = escape_for_people(diff.trim_end());
-            // The panels give each line its colour themselves.
+            // The panels colour the lines themselves.
             let diff = if let Asker::Lines(..) = self.asker {
                 painted(coloured(&diff)).trim_end().to_owned()
             } else {
@@ -99,9 +99,9 @@ impl Approve for CallApprover {
         let mut offered = vec![("[y]es", Consent::Yes)];
         offered.extend(always.as_deref().map(|always| (always, Consent::Always)));
         match self.choose(&question, &offered) {
-            Chosen::One(consent) => consent,
-            Chosen::No => Consent::No,
-            Chosen::Nobody => Consent::Nobody,
+            PickedChoice::One(consent) => consent,
+            PickedChoice::No => Consent::No,
+            PickedChoice::Nobody => Consent::Nobody,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The commands of this program, by what a person can do with them. Libraries know the matter and not the command.
+//! The commands of this program for each remedy. Libraries know the remedy, but not the command.
 
 use ollm_protocol::{Commands, Remedy};
 use ollm_shell::shell_word;
@@ -30,6 +30,15 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ReviewTools(server) => named("mcp review", server),
         Remedy::ConnectAgent(name) => named("connect", name),
         Remedy::ConnectInProject(name) => named("connect --project", name),
+        Remedy::DisconnectAgent { name, is_project: false } => named("disconnect", name),
+        Remedy::DisconnectAgent { name, is_project: true } => named("disconnect --project", name),
+        Remedy::OpenFile { file, line } => {
+            let file = shell_word(&file.display().to_string()).into_owned();
+            let line = if *line > 0 { format!("+{line} ") } else { String::new() };
+            format!("${{EDITOR:-vi}} {line}{file}")
+        }
+        Remedy::EditHook(id) => named("hook edit", id),
+        Remedy::InstallProgram(program) => return installing(program),
         Remedy::InstallGitHook => "ollm git-hook install".to_owned(),
         Remedy::WatchFiles => "ollm watch".to_owned(),
         Remedy::DeclareScript { event, path } => {
@@ -49,6 +58,20 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::PullModel(name) => named("model pull", name),
         Remedy::RecordModel => "ollm run --record FILE".to_owned(),
         Remedy::Demonstrate => "ollm demo".to_owned(),
+        _ => return None,
+    })
+}
+
+/// The command that installs a program on Debian; other systems use the same package names.
+fn installing(program: &str) -> Option<String> {
+    Some(match program {
+        "uv" | "uvx" => "pipx install uv".to_owned(),
+        "npx" => "sudo apt install npm".to_owned(),
+        "node" => "sudo apt install nodejs".to_owned(),
+        "python" => "sudo apt install python-is-python3".to_owned(),
+        "python3" | "ruby" | "perl" | "bash" | "zsh" | "jq" | "git" => format!("sudo apt install {program}"),
+        "pwsh" => "sudo snap install powershell --classic".to_owned(),
+        "deno" | "bun" => format!("npm install -g {program}"),
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
-//! Something that moves on the terminal while a command, a model, a hook or a tool works for longer than half a second.
+//! A spinner on the terminal while a command, a model, a hook or a tool works for longer than half a second.
 //!
-//! It has the last line of the screen to itself. Whoever prints hides it meanwhile ([`Spinner::hidden`]); whoever asks, or leaves a
-//! line open, stops it first.
+//! It uses the last line of the screen alone. Code that prints hides it meanwhile ([`Spinner::hidden`]). Code that asks
+//! a question or leaves a line unfinished stops it first.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is shorter needs no spinner.
+/// Shorter work needs no spinner.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often it moves.
 const TICK: Duration = Duration::from_millis(120);
-/// What it looks like, one after the other.
+/// Its pictures, in order.
 pub(crate) const PICTURES: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
-/// A spinner on standard error; where that is no terminal, nothing is drawn. Clones are the same one.
+/// A spinner on standard error; nothing is drawn if that is no terminal. Clones are the same spinner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spinner(Arc<Mutex<Option<Turning>>>);
 
 impl Spinner {
-    /// Says what works now, and moves.
+    /// Starts the spinner with a text about the running work.
     pub(crate) fn start(&self, what: &str) {
         match &mut *self.turning() {
             Some(turning) => turning.bar.set_message(what.to_owned()),
@@ -30,20 +30,20 @@ impl Spinner {
         }
     }
 
-    /// Says what works now, where something moves.
+    /// Changes the text, if the spinner is running.
     pub(crate) fn say(&self, what: &str) {
         if let Some(turning) = &*self.turning() {
             turning.bar.set_message(what.to_owned());
         }
     }
 
-    /// Leaves the line to somebody else.
+    /// Stops the spinner and frees the line.
     pub(crate) fn stop(&self) {
         let turning = self.turning().take();
         drop(turning);
     }
 
-    /// Does something that prints whole lines, while nothing moves.
+    /// Prints whole lines while the spinner is hidden.
     pub(crate) fn hidden<T>(&self, prints: impl FnOnce() -> T) -> T {
         let bar = self.turning().as_ref().map(|turning| turning.bar.clone());
         match bar {
@@ -57,7 +57,7 @@ impl Spinner {
     }
 }
 
-/// Turns until it is dropped, which leaves the terminal as it was.
+/// A running spinner; dropping it restores the terminal.
 #[derive(Debug)]
 struct Turning {
     bar: ProgressBar,
@@ -73,7 +73,7 @@ impl Turning {
             let pictures: Vec<&str> = PICTURES.into_iter().chain([" "]).collect();
             bar.set_style(style.tick_strings(&pictures));
         }
-        // Nothing is drawn before its first tick.
+        // Nothing is drawn before the first tick.
         bar.finish_and_clear();
         bar.set_message(what.to_owned());
         let (end, ended) = mpsc::channel::<()>();
@@ -88,7 +88,7 @@ impl Turning {
             }
             turned.finish_and_clear();
         };
-        // Without a thread nothing moves, and nothing else is missing.
+        // Without a thread there is no spinner, and everything else works.
         let thread = thread::Builder::new().name("spinner".to_owned()).spawn(turn).ok();
         Turning { bar, end: Some(end), thread }
     }
@@ -97,7 +97,7 @@ impl Turning {
 impl Drop for Turning {
     fn drop(&mut self) {
         self.end = None;
-        // The line is gone before anything else is printed.
+        // Waits until the line is gone, before anything else is printed.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

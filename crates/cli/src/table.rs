@@ -1,35 +1,36 @@
-//! Tables for people: aligned, cut to the terminal, states coloured. What matters most stands in the first columns.
+//! Tables for people: aligned, cut to the terminal's width, with coloured states. The most important columns come
+//! first.
 
 use std::fmt::Write as _;
 
 use ollm_store::one_line;
 
-use crate::output::{is_shown, screen_size};
-use crate::timeline::{BOLD, DIM, PLAIN, RED};
+use crate::output::shown_width;
+use crate::timeline::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW};
 use crate::tui::text::{fitted, width_of};
 
-const GREEN: &str = "\x1b[32m";
-const YELLOW: &str = "\x1b[33m";
-
-/// What stands between two cells.
+/// The space between two cells.
 const GAP: &str = "  ";
-/// No column becomes narrower.
+/// The least width of a column, if the screen has room for two.
 const NARROWEST: usize = 8;
-/// The columns whose words have a colour.
+/// The least widths of the name and the state: columns after these two are dropped before they become narrower.
+const NAME_AND_STATE: [usize; 2] = [24, 12];
+/// The columns with coloured words.
 const COLOURED: &[&str] = &["STATE", "TRUST", "VERDICT"];
 
-/// Rows below a head. On a terminal they fit into its width: long cells are cut, and the last columns go if that is not enough.
+/// A table with a head. On a terminal it fits the width: long cells are cut and, if that is not enough, the last
+/// columns are dropped.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = rows.into_iter().collect();
     drawn(Some(head), &rows, width())
 }
 
-/// The same without a head.
+/// A table without a head.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     drawn(None, rows, width())
 }
 
-/// Rows of a word and a text, aligned.
+/// Aligned rows, each of a word and a text.
 pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     rows.iter().fold(String::new(), |mut text, (name, value)| {
         // Writing to a String cannot fail.
@@ -38,10 +39,9 @@ pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     })
 }
 
-/// How wide a line may be.
-fn width() -> usize {
-    let screen = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
-    screen.filter(|columns| *columns > 0).unwrap_or(usize::MAX)
+/// The greatest width of a line.
+pub(crate) fn width() -> usize {
+    shown_width().unwrap_or(usize::MAX)
 }
 
 fn drawn<const N: usize>(head: Option<[&str; N]>, rows: &[[String; N]], screen: usize) -> String {
@@ -69,12 +69,12 @@ fn drawn<const N: usize>(head: Option<[&str; N]>, rows: &[[String; N]], screen: 
     text
 }
 
-/// One line of styled cells, without blanks at its end.
+/// One line of styled cells, without trailing blanks.
 fn line(text: &mut String, cells: impl Iterator<Item = (&'static str, String)>) {
     let cells: Vec<(&str, String)> = cells.collect();
     let used = cells.iter().rposition(|(_, cell)| !cell.trim_end().is_empty()).map_or(0, |last| last + 1);
     for (index, (style, cell)) in cells.iter().take(used).enumerate() {
-        // Blanks have no colour, so that a cell is found as it is.
+        // Blanks get no colour, so that a search finds the plain cell.
         let word = cell.trim_end();
         let blanks = if index + 1 == used { "" } else { cell.get(word.len()..).unwrap_or_default() };
         let gap = if index == 0 { "" } else { GAP };
@@ -86,7 +86,7 @@ fn line(text: &mut String, cells: impl Iterator<Item = (&'static str, String)>) 
     text.push('\n');
 }
 
-/// Good is green, what keeps something from running red, what waits for a person yellow, what is off dim.
+/// The colour of a state: green is good, red prevents running, yellow waits for a person, dim is off.
 fn colour(state: &str) -> &'static str {
     let word = state.split([' ', ',', ';', ':']).next().unwrap_or_default();
     match word {
@@ -99,17 +99,24 @@ fn colour(state: &str) -> &'static str {
     }
 }
 
-/// Makes the widest columns narrower until all have room; how many columns have any.
+/// Makes the widest columns narrower until the table fits; returns how many columns remain.
 fn fit<const N: usize>(widths: &mut [usize; N], screen: usize) -> usize {
-    let least = |widths: &[usize]| {
-        let cells = widths.iter().fold(0, |sum: usize, width| sum.saturating_add((*width).min(NARROWEST)));
-        cells + GAP.len() * widths.len().saturating_sub(1)
+    let wanted = |at: usize, width: usize| width.min(NAME_AND_STATE.get(at).copied().unwrap_or(NARROWEST));
+    let most = |least: &dyn Fn(usize, usize) -> usize| {
+        let sum = |many: usize| {
+            let cells = widths.iter().take(many).enumerate().map(|(at, width)| least(at, *width));
+            cells.fold(GAP.len() * many.saturating_sub(1), usize::saturating_add)
+        };
+        (1..=N).rev().find(|many| sum(*many) <= screen).unwrap_or(1)
     };
-    let shown = (1..=N).rev().find(|many| least(widths.get(..*many).unwrap_or_default()) <= screen).unwrap_or(1);
+    let shown =
+        Some(most(&wanted)).filter(|shown| *shown > 1).unwrap_or_else(|| most(&|_, width| width.min(NARROWEST)));
     let Some(widths) = widths.get_mut(..shown) else { return shown };
     let room = screen.saturating_sub(GAP.len() * shown.saturating_sub(1));
     while widths.iter().fold(0, |sum: usize, width| sum.saturating_add(*width)) > room {
-        match widths.iter_mut().max().filter(|widest| **widest > 1) {
+        let is_wide = widths.iter().enumerate().any(|(at, width)| *width > wanted(at, *width));
+        let columns = widths.iter_mut().enumerate().filter(|(at, width)| !is_wide || **width > wanted(*at, **width));
+        match columns.map(|(_, width)| width).max().filter(|widest| **widest > 1) {
             Some(widest) => *widest -= 1,
             None => break,
         }
@@ -117,7 +124,7 @@ fn fit<const N: usize>(widths: &mut [usize; N], screen: usize) -> usize {
     shown
 }
 
-/// A cell of exactly this width.
+/// A cell padded or cut to this width.
 fn filled(cell: &str, width: usize) -> String {
     let shown = fitted(cell, width);
     let rest = width.saturating_sub(width_of(&shown));
@@ -155,6 +162,13 @@ mod tests {
     fn a_narrow_screen_shows_name_and_state() {
         let text = plain(&drawn(Some(HEAD), &rows(), 20));
         assert_eq!(text, "NAME       STATE\na-very-l…  trusted\n日本語の…  untrusted\n");
+    }
+
+    #[test]
+    fn the_last_columns_go_before_a_name_becomes_unreadable() {
+        let rows = [["destructive-commands", "trusted", "before_tool,after_tool", "workspace"].map(str::to_owned)];
+        let text = plain(&drawn(Some(HEAD), &rows, 44));
+        assert_eq!(text, "NAME                  STATE    EVENTS\ndestructive-commands  trusted  before_tool,…\n");
     }
 
     #[test]

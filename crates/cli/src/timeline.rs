@@ -1,4 +1,4 @@
-//! What came of an event, for people: its hooks on a common time scale, then the decision.
+//! The outcome of an event for people: its hooks on a common time scale, then the decision.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,19 +9,22 @@ use ollm_protocol::{Flow, joined};
 use ollm_store::one_line;
 use serde_json::Value;
 
-use crate::output::{is_shown, screen_size};
+use crate::output::shown_width;
+use crate::tui::text::fitted;
 
 pub(crate) const BOLD: &str = "\x1b[1m";
 pub(crate) const DIM: &str = "\x1b[2m";
 pub(crate) const PLAIN: &str = "\x1b[0m";
 pub(crate) const RED: &str = "\x1b[31m";
+pub(crate) const GREEN: &str = "\x1b[32m";
+pub(crate) const YELLOW: &str = "\x1b[33m";
 
-/// One event: what was decided, then its hooks on a common time scale.
+/// One event: the decision, then its hooks on a common time scale.
 pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
     timeline_with(title, outcome, &outcome.skipped.iter().collect::<Vec<_>>())
 }
 
-/// Like [`timeline`], with only these of the hooks that did not run.
+/// Like [`timeline`], with only these skipped hooks.
 pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -> String {
     let head = format!("{BOLD}{:<13}{PLAIN} {}", outcome.event.name(), one_line(title));
     let mut text = format!("\n{}\n", head.trim_end());
@@ -49,37 +52,51 @@ pub(crate) fn skip_line(name: &str, reason: &str, detail: &str) -> String {
 /// One hook's run on a time scale.
 pub(crate) struct Bar<'a> {
     pub(crate) name: &'a str,
-    /// How it ended, as reports call it.
+    /// The status of the run, as in reports.
     pub(crate) status: &'a str,
     pub(crate) start: Duration,
     pub(crate) took: Duration,
 }
 
 impl Bar<'_> {
-    /// The run as a line, where the scale is so long.
+    /// The run as a line; `whole` is the length of the scale.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of at most thirty cells")]
     pub(crate) fn line(&self, whole: Duration) -> String {
         let scale = cells_for_bars() / whole.as_secs_f64();
         let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
         let bar = cells(self.took).replace(' ', "▇");
         let bar = if bar.is_empty() { "▏" } else { &bar };
-        let colour = match self.status {
-            "ok" => "\x1b[32m",
-            "blocked" => RED,
-            _ => "\x1b[33m",
-        };
+        let colour = colour_of(self.status);
         let millis = self.took.as_secs_f64() * 1e3;
         let (name, status, before) = (one_line(self.name), one_line(self.status), cells(self.start));
-        format!("  {name:<25} {colour}{status:<9}{PLAIN}{millis:>7.1} ms  {before}{colour}{bar}{PLAIN}")
+        let room = cells_for_names();
+        let name = fitted(&name, room);
+        format!("  {name:<room$} {colour}{status:<9}{PLAIN}{millis:>7.1} ms  {before}{colour}{bar}{PLAIN}")
     }
 }
 
-/// How wide bars may become, on a terminal no wider than what is left of it.
+/// The colour of a status.
+pub(crate) fn colour_of(status: &str) -> &'static str {
+    match status {
+        "ok" => GREEN,
+        "blocked" => RED,
+        _ => YELLOW,
+    }
+}
+
+/// The width of the names' column; on a terminal it leaves room for the rest of the line.
+fn cells_for_names() -> usize {
+    const WIDEST: usize = 25;
+    const BESIDE: usize = 26;
+    shown_width().map_or(WIDEST, |columns| columns.saturating_sub(BESIDE).clamp(8, WIDEST))
+}
+
+/// The width of the bars' column; on a terminal it is the rest of the line.
 fn cells_for_bars() -> f64 {
     const WIDEST: u16 = 30;
-    const BEFORE: u16 = 50;
-    let screen = screen_size().map(|(_, columns)| columns).filter(|columns| *columns > 0 && is_shown());
-    screen.map_or(WIDEST, |columns| columns.saturating_sub(BEFORE).min(WIDEST)).into()
+    const BEFORE: usize = 50;
+    let left = |columns: usize| u16::try_from(columns.saturating_sub(BEFORE)).unwrap_or(WIDEST);
+    shown_width().map_or(WIDEST, |columns| left(columns).min(WIDEST)).into()
 }
 
 fn decision(outcome: &Outcome) -> String {

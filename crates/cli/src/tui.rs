@@ -1,16 +1,17 @@
-//! The panels: the whole terminal, with a chat and what can be done about hooks.
+//! The panels: full-screen views with a chat and the management of hooks.
 //!
 //! Three parts, each apart from the others:
-//! - [`ui::Ui`] holds the panels and the dialogs. It takes keys and messages, says what is to be done ([`ui::Effect`]) and
-//!   draws into a frame. It knows no terminal and no thread, so that tests drive it as the loop does.
-//! - [`event_loop`] waits for keys, signals and messages at once, does what the panels want done, and draws what changed. While
-//!   nothing happens it sleeps.
-//! - Work is done by jobs on threads of their own ([`panel::Job`]). They run the commands of the program, with an
+//! - [`ui::Ui`] holds the panels and the dialogs. It takes keys and messages, returns effects ([`ui::Effect`]) and
+//!   draws into a frame. It knows no terminal and no thread, so tests drive it like the loop does.
+//! - [`event_loop`] waits for keys, signals and messages together, carries out the effects, and draws changes.
+//!   Otherwise it sleeps.
+//! - Jobs on threads of their own do the work ([`panel::Job`]). They run the commands of the program, with an
 //!   [`crate::output::Output`] that writes to the panels and asks in dialogs ([`screen::Screen`]).
 //!
 //! A new panel is a file here that implements [`panel::Panel`], a name in [`panel::PanelName`] and a row in the
 //! `Panels` of [`ui`].
-//! Whatever a model, a server or a file says has been escaped before it comes here: `Output` and the news of a session do
+//!
+//! Text of a model, a server or a file has been escaped before it comes here. `Output` and the news of a session do
 //! that with `escape_for_people`.
 
 use ollm_app::AppContext;

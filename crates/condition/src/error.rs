@@ -1,17 +1,16 @@
-//! What can be wrong with a condition, when it is read and when it is asked, in words that name the place and the way
-//! out.
+//! The errors of a condition: when it is parsed, and when it is evaluated. Messages name the place and what to do.
 
 use crate::spot::Spot;
 
 use crate::{DEEPEST, LONGEST, STEPS};
 
-/// Why a text is no condition.
+/// Why a text is not a valid condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at {at}; {way_out}")]
 pub struct ConditionError {
-    /// Where it went wrong, in bytes from the start.
+    /// The place of the error, in bytes from the start.
     pub offset: usize,
-    /// The same place for people.
+    /// The same place as line and column.
     pub at: Spot,
     /// What is wrong there.
     pub what: String,
@@ -19,22 +18,22 @@ pub struct ConditionError {
     pub way_out: String,
 }
 
-/// Why a condition has no answer for an event.
+/// Why the evaluation of a condition failed for an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at {at}; {}", fault.way_out())]
 pub struct ConditionFault {
     /// The part of the condition that failed, in bytes from the start.
     pub offset: usize,
-    /// The same place for people.
+    /// The same place as line and column.
     pub at: Spot,
     /// What happened there.
     pub fault: Fault,
 }
 
-/// What can go wrong when a condition is asked.
+/// What can go wrong when a condition is evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A map without the key that was asked for.
+    /// A map does not have the requested key.
     #[error("there is no `{0}`")]
     NoKey(String),
     /// An index outside the list or text.
@@ -42,15 +41,15 @@ pub enum Fault {
     NoIndex {
         /// The index.
         index: String,
-        /// How many elements there are.
+        /// The number of elements.
         size: usize,
     },
-    /// An operation that these types do not have.
+    /// An operation that does not exist for these types.
     #[error("`{operation}` does not take {found}")]
     NoOverload {
         /// The operator or function.
         operation: &'static str,
-        /// The types it was given.
+        /// The types of its operands.
         found: String,
     },
     /// A result outside the range of its type.
@@ -64,27 +63,27 @@ pub enum Fault {
     NoConversion {
         /// The value; of a text only its type.
         value: String,
-        /// The type it should become.
+        /// The type to convert to.
         wanted: &'static str,
     },
     /// A pattern of `matches` that does not compile.
     #[error("{pattern} of `matches` does not compile: {reason}")]
     Pattern {
-        /// The pattern, if it is written in the condition, shortened.
+        /// The pattern, shortened, if the condition contains it.
         pattern: String,
-        /// What the compiler says.
+        /// The reason from the regex compiler.
         reason: String,
     },
     /// A map literal with the same key twice.
     #[error("the map has the key `{0}` twice")]
     DoubledKey(String),
-    /// The answer is no boolean.
+    /// The result is not a boolean.
     #[error("the answer is a value of type {0}, not true or false")]
     NotBool(&'static str),
-    /// A list or map the condition put together.
+    /// A list or map of the condition is nested too deeply.
     #[error("the value is nested more than {DEEPEST} levels deep")]
     TooDeep,
-    /// The condition needs too much work for this event.
+    /// The evaluation exceeds its step limit.
     #[error("the condition needs more than {STEPS} steps")]
     Exhausted,
 }
@@ -112,7 +111,7 @@ impl Fault {
     }
 }
 
-/// The operations that take nothing but true or false.
+/// The operations that accept only booleans.
 const WANT_BOOL: &[&str] = &["!", "&&", "||", "? :", "all", "exists", "exists_one", "filter", "map"];
 
 /// A fault and the offset of the part that failed.

@@ -1,15 +1,15 @@
-//! How much work one question to a condition may cost.
+//! Limits the work of one evaluation.
 
 use crate::STEPS;
 use crate::error::Fault;
 
-/// Texts are read at this many bytes per step.
+/// Reading a text costs one step per this many bytes.
 const READ: usize = 1024;
 
-/// Texts are built at this many bytes per step, which bounds what a condition can hold in memory.
+/// Building a text costs one step per this many bytes; this limits the memory of a condition.
 const BUILT: usize = 64;
 
-/// What is left of the steps of one question.
+/// The steps that one evaluation has left.
 #[derive(Debug)]
 pub(crate) struct Fuel(usize);
 
@@ -18,19 +18,19 @@ impl Fuel {
         Fuel(STEPS)
     }
 
-    /// Pays for some steps; once the fuel is spent, nothing can be paid any more.
+    /// Takes some steps; once too few are left, every later request fails too.
     pub(crate) fn take(&mut self, steps: usize) -> Result<(), Fault> {
         let left = self.0.checked_sub(steps);
         self.0 = left.unwrap_or(0);
         left.map(|_| ()).ok_or(Fault::Exhausted)
     }
 
-    /// Pays for looking at so many bytes.
+    /// Takes the steps for reading this many bytes.
     pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Fault> {
         self.take(bytes / READ)
     }
 
-    /// Pays for a new text of so many bytes, before it is made.
+    /// Takes the steps for a new text of this many bytes, before it is built.
     pub(crate) fn build(&mut self, bytes: usize) -> Result<(), Fault> {
         self.take(1 + bytes / BUILT)
     }

@@ -1,4 +1,4 @@
-//! The functions a condition can call. Adding one: a variant, a row of the table, and what it does.
+//! The functions that a condition can call. A new one needs a variant, a row of the table, and its code.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::fuel::Fuel;
 use crate::operate::mismatch;
 use crate::regex;
-use crate::value::{List, Value};
+use crate::value::{CelValue, List};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
@@ -36,7 +36,7 @@ pub(crate) enum Function {
     UpperAscii,
 }
 
-/// How a function is written.
+/// The notation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `f(value)`
@@ -52,7 +52,7 @@ pub(crate) struct Signature {
     pub(crate) name: &'static str,
     pub(crate) function: Function,
     pub(crate) form: Form,
-    /// How many values it takes, the one it is called on included.
+    /// The number of values, including the one that a method is called on.
     pub(crate) values: RangeInclusive<usize>,
     /// An example for messages.
     pub(crate) usage: &'static str,
@@ -101,16 +101,16 @@ impl Function {
     }
 
     /// Calls the function on its values, the one it is called on first.
-    pub(crate) fn call<'a>(self, values: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+    pub(crate) fn call<'a>(self, values: &[CelValue<'a>], fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
         match values {
             [value] => self.convert(value, fuel)?.map_or_else(|| self.change(values, fuel), Ok),
-            [Value::Text(text), Value::Text(other)] => self.search(text, other, fuel),
+            [CelValue::Text(text), CelValue::Text(other)] => self.search(text, other, fuel),
             _ => self.change(values, fuel),
         }
     }
 
-    /// The functions from any value to another type.
-    fn convert<'a>(self, value: &Value<'a>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
+    /// The functions that convert a value to another type.
+    fn convert<'a>(self, value: &CelValue<'a>, fuel: &mut Fuel) -> Result<Option<CelValue<'a>>, Fault> {
         let converted = match self {
             Self::Bool => convert::to_bool(value)?,
             Self::Bytes => convert::to_bytes(value, fuel)?,
@@ -118,7 +118,7 @@ impl Function {
             Self::Dyn => Some(value.clone()),
             Self::Int => convert::to_int(value)?,
             Self::String => convert::to_text(value, fuel)?,
-            Self::Type => Some(Value::Type(value.kind())),
+            Self::Type => Some(CelValue::Type(value.kind())),
             Self::Uint => convert::to_uint(value)?,
             Self::Size => size(value, fuel)?,
             _ => return Ok(None),
@@ -126,82 +126,82 @@ impl Function {
         converted.map(Some).ok_or_else(|| self.mismatch(std::slice::from_ref(value)))
     }
 
-    /// The functions that look for one text in another.
-    fn search<'a>(self, text: &str, other: &str, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+    /// The functions that search one text in another.
+    fn search<'a>(self, text: &str, other: &str, fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
         fuel.read(text.len())?;
         Ok(match self {
-            Self::Contains => Value::Bool(text.contains(other)),
-            Self::StartsWith => Value::Bool(text.starts_with(other)),
-            Self::EndsWith => Value::Bool(text.ends_with(other)),
-            Self::Matches => Value::Bool(regex::matches(other, text, fuel)?),
+            Self::Contains => CelValue::Bool(text.contains(other)),
+            Self::StartsWith => CelValue::Bool(text.starts_with(other)),
+            Self::EndsWith => CelValue::Bool(text.ends_with(other)),
+            Self::Matches => CelValue::Bool(regex::matches(other, text, fuel)?),
             Self::IndexOf => position(text, text.find(other)),
             Self::LastIndexOf => position(text, text.rfind(other)),
             Self::Split => split(text, other, None, fuel)?,
-            _ => return Err(self.mismatch(&[Value::borrowed(""), Value::borrowed("")])),
+            _ => return Err(self.mismatch(&[CelValue::borrowed(""), CelValue::borrowed("")])),
         })
     }
 
     /// The functions that make a new text or list.
-    fn change<'a>(self, values: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
-        if let [Value::Text(text), ..] = values {
+    fn change<'a>(self, values: &[CelValue<'a>], fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
+        if let [CelValue::Text(text), ..] = values {
             fuel.read(text.len())?;
         }
         let made = match (self, values) {
-            (Self::LowerAscii, [Value::Text(text)]) => {
+            (Self::LowerAscii, [CelValue::Text(text)]) => {
                 fuel.build(text.len())?;
                 text.to_ascii_lowercase()
             }
-            (Self::UpperAscii, [Value::Text(text)]) => {
+            (Self::UpperAscii, [CelValue::Text(text)]) => {
                 fuel.build(text.len())?;
                 text.to_ascii_uppercase()
             }
-            (Self::Trim, [Value::Text(text)]) => owned(text.trim(), fuel)?,
-            (Self::CharAt, [Value::Text(text), Value::Int(at)]) => char_at(text, *at)?,
-            (Self::Substring, [Value::Text(text), Value::Int(from)]) => substring(text, *from, None, fuel)?,
-            (Self::Substring, [Value::Text(text), Value::Int(from), Value::Int(to)]) => {
+            (Self::Trim, [CelValue::Text(text)]) => owned(text.trim(), fuel)?,
+            (Self::CharAt, [CelValue::Text(text), CelValue::Int(at)]) => char_at(text, *at)?,
+            (Self::Substring, [CelValue::Text(text), CelValue::Int(from)]) => substring(text, *from, None, fuel)?,
+            (Self::Substring, [CelValue::Text(text), CelValue::Int(from), CelValue::Int(to)]) => {
                 substring(text, *from, Some(*to), fuel)?
             }
-            (Self::Replace, [Value::Text(text), Value::Text(old), Value::Text(new)]) => {
+            (Self::Replace, [CelValue::Text(text), CelValue::Text(old), CelValue::Text(new)]) => {
                 replace(text, old, new, None, fuel)?
             }
-            (Self::Replace, [Value::Text(text), Value::Text(old), Value::Text(new), Value::Int(limit)]) => {
+            (Self::Replace, [CelValue::Text(text), CelValue::Text(old), CelValue::Text(new), CelValue::Int(limit)]) => {
                 replace(text, old, new, usize::try_from(*limit).ok(), fuel)?
             }
-            (Self::Join, [Value::List(list)]) => join(list, "", fuel)?.ok_or_else(|| self.mismatch(values))?,
-            (Self::Join, [Value::List(list), Value::Text(between)]) => {
+            (Self::Join, [CelValue::List(list)]) => join(list, "", fuel)?.ok_or_else(|| self.mismatch(values))?,
+            (Self::Join, [CelValue::List(list), CelValue::Text(between)]) => {
                 join(list, between, fuel)?.ok_or_else(|| self.mismatch(values))?
             }
-            (Self::Split, [Value::Text(text), Value::Text(at), Value::Int(limit)]) => {
+            (Self::Split, [CelValue::Text(text), CelValue::Text(at), CelValue::Int(limit)]) => {
                 return split(text, at, usize::try_from(*limit).ok(), fuel);
             }
             _ => return Err(self.mismatch(values)),
         };
-        Ok(Value::text(made))
+        Ok(CelValue::text(made))
     }
 
-    fn mismatch(self, values: &[Value<'_>]) -> Fault {
+    fn mismatch(self, values: &[CelValue<'_>]) -> Fault {
         mismatch(self.name(), &values.iter().collect::<Vec<_>>())
     }
 }
 
-fn size<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
-    Ok(Some(Value::count(match value {
-        Value::Text(text) => {
+fn size<'a>(value: &CelValue<'a>, fuel: &mut Fuel) -> Result<Option<CelValue<'a>>, Fault> {
+    Ok(Some(CelValue::count(match value {
+        CelValue::Text(text) => {
             fuel.read(text.len())?;
             text.chars().count()
         }
-        Value::Bytes(bytes) => bytes.len(),
-        Value::List(list) => list.len(),
-        Value::Map(map) => map.len(),
+        CelValue::Bytes(bytes) => bytes.len(),
+        CelValue::List(list) => list.len(),
+        CelValue::Map(map) => map.len(),
         _ => return Ok(None),
     })))
 }
 
-/// Positions are counted in characters; what is not there is at -1.
-fn position<'a>(text: &str, at: Option<usize>) -> Value<'a> {
+/// A position as a result: counted in characters, -1 if not found.
+fn position<'a>(text: &str, at: Option<usize>) -> CelValue<'a> {
     match at.and_then(|at| text.get(..at)) {
-        Some(before) => Value::count(before.chars().count()),
-        None => Value::Int(-1),
+        Some(before) => CelValue::count(before.chars().count()),
+        None => CelValue::Int(-1),
     }
 }
 
@@ -234,7 +234,8 @@ fn substring(text: &str, from: i64, to: Option<i64>, fuel: &mut Fuel) -> Result<
     owned(part, fuel)
 }
 
-/// The whole length is paid for before the first piece is copied: a short replacement can make a long text.
+/// Replaces text. The steps for the whole length are taken before the first piece is copied, because a short
+/// replacement can make a long text.
 fn replace(text: &str, old: &str, new: &str, limit: Option<usize>, fuel: &mut Fuel) -> Result<String, Fault> {
     let count = text.matches(old).take(limit.unwrap_or(usize::MAX)).count();
     fuel.build(text.len().saturating_add(count.saturating_mul(new.len())))?;
@@ -244,7 +245,7 @@ fn replace(text: &str, old: &str, new: &str, limit: Option<usize>, fuel: &mut Fu
 fn join(list: &List<'_>, between: &str, fuel: &mut Fuel) -> Result<Option<String>, Fault> {
     let mut joined = String::new();
     for (index, element) in list.iter().enumerate() {
-        let Value::Text(text) = element else { return Ok(None) };
+        let CelValue::Text(text) = element else { return Ok(None) };
         fuel.build(between.len() + text.len())?;
         joined.push_str(if index == 0 { "" } else { between });
         joined.push_str(&text);
@@ -252,10 +253,10 @@ fn join(list: &List<'_>, between: &str, fuel: &mut Fuel) -> Result<Option<String
     Ok(Some(joined))
 }
 
-fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
     let mut pieces = Vec::new();
     let mut add = |piece: &str| {
-        pieces.push(Value::text(owned(piece, fuel)?));
+        pieces.push(CelValue::text(owned(piece, fuel)?));
         Ok(())
     };
     match (limit, at) {
@@ -263,10 +264,10 @@ fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Res
         (limit, "") => characters(text, limit.unwrap_or(usize::MAX), &mut add)?,
         (limit, at) => text.splitn(limit.unwrap_or(usize::MAX), at).try_for_each(&mut add)?,
     }
-    Value::list(pieces)
+    CelValue::list(pieces)
 }
 
-/// Each character on its own, and what the limit leaves over as one piece.
+/// Each character separately; the rest beyond the limit as one piece.
 fn characters(text: &str, limit: usize, add: &mut impl FnMut(&str) -> Result<(), Fault>) -> Result<(), Fault> {
     let mut rest = text;
     let mut left = limit;

@@ -1,4 +1,4 @@
-//! From text to words: names, literals and signs, each with its place.
+//! Splits a text into words: names, literals and signs, each with its position.
 
 use crate::error::{ConditionError, Text};
 use crate::literal;
@@ -8,29 +8,29 @@ use crate::syntax::Literal;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token<'t> {
     Name(&'t str),
-    /// A name in backticks, for fields that are no plain names.
+    /// A name in backticks, for fields whose names are not plain identifiers.
     Field(&'t str),
     Literal(Literal),
-    /// 2^63, an int only behind a minus.
+    /// 2^63, which is an int only after a minus.
     Smallest,
     Sign(&'static str),
     End,
 }
 
-/// A word and where it stands.
+/// A word and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Word<'t> {
     pub(crate) at: usize,
     pub(crate) token: Token<'t>,
 }
 
-/// Longer signs first: the first that fits is taken.
+/// Longer signs come first, because the first match is taken.
 const SIGNS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ",", ".", "(", ")", "[", "]",
     "{", "}",
 ];
 
-/// All words of a text, the end included.
+/// All words of a text, with an end marker.
 pub(crate) fn words(text: &str) -> Result<Vec<Word<'_>>, ConditionError> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -79,7 +79,7 @@ fn word(text: &str, at: usize) -> Result<(Token<'_>, usize), ConditionError> {
     Err(Text(text).error(at, format!("unexpected `{}`", first.escape_debug()), hint(rest)))
 }
 
-/// The way out for a character that begins no word.
+/// What to do about a character that begins no word.
 fn hint(rest: &str) -> &'static str {
     match rest.chars().next() {
         Some('&') => "write `&&` for and",

@@ -1,10 +1,10 @@
 //! Conditions of hooks (`if`): expressions in CEL, the Common Expression Language, that are true or false for an event.
 //!
-//! An evaluator of our own, because a hook's condition is read and asked once per process: it is parsed in one pass,
-//! borrows the event's data, and compiles a pattern only when it is asked. `docs/conditions.md` is its guide.
+//! The evaluator is our own, because each process parses and evaluates a hook's condition once. It parses in one pass,
+//! borrows the event's data, and compiles a pattern only when it is used. `docs/conditions.md` is the guide for users.
 //!
-//! A condition cannot loop, cannot reach anything but its [`ConditionScope`], and is bounded: in length, in nesting, and
-//! in the steps and memory of one question.
+//! A condition cannot loop, cannot access anything but its [`ConditionScope`], and is limited: in length, in nesting,
+//! and in the steps and memory of one evaluation.
 
 #![forbid(unsafe_code)]
 
@@ -40,16 +40,16 @@ use eval::Run;
 use regex::Pattern;
 use syntax::Expr;
 
-/// Longer conditions are refused, in bytes.
+/// The longest condition, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// Conditions nested deeper are refused.
+/// The deepest nesting of a condition.
 const DEEPEST: usize = 100;
 
-/// The steps one question may take.
+/// The most steps of one evaluation.
 const STEPS: usize = 100_000;
 
-/// A condition, ready to be asked.
+/// A parsed condition.
 ///
 /// ```
 /// use ollm_condition::{Condition, ConditionScope};
@@ -68,7 +68,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Reads a condition. Patterns of `matches` are left for [`Condition::check`] or the first question.
+    /// Parses a condition. Patterns of `matches` are compiled by [`Condition::check`] or by the first evaluation.
     pub fn parse(text: &str) -> Result<Condition, ConditionError> {
         if text.len() > LONGEST {
             return Err(Text(text).too_long());
@@ -77,19 +77,20 @@ impl Condition {
         Ok(Condition { text: text.to_owned(), expr, patterns })
     }
 
-    /// Compiles the literal patterns of `matches`, for those who want to know before the first question.
+    /// Compiles the literal patterns of `matches`, for callers that need their errors before the first evaluation.
     pub fn check(&self) -> Result<(), ConditionFault> {
         self.patterns.iter().try_for_each(|pattern| {
             pattern.check().map_err(|fault| Text(&self.text).fault(Failure { at: pattern.at, fault }))
         })
     }
 
-    /// The condition as it was written.
+    /// The condition as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The parts of the scope that the condition looks at, and what they are for an event: for people who want to know why.
+    /// The parts of the scope that the condition uses, with their values for an event. They show a person why the
+    /// condition holds or not.
     pub fn values(&self, scope: &ConditionScope<'_>) -> Vec<SeenValue> {
         seen::seen(&self.expr, scope)
     }

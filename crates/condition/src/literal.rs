@@ -1,4 +1,4 @@
-//! Numbers, texts and bytes as CEL writes them.
+//! Reads numbers, texts and bytes in the notation of CEL.
 
 use crate::error::{ConditionError, Text};
 use crate::lexer::Token;
@@ -10,7 +10,7 @@ pub(crate) struct Quote {
     raw: bool,
     bytes: bool,
     mark: &'static str,
-    /// The length of prefix and mark.
+    /// The length of the prefix and the quotation mark.
     length: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn opening(rest: &str) -> Option<Quote> {
 
 /// The text or byte literal that begins here, and its length.
 pub(crate) fn text(text: Text<'_>, at: usize, quote: Quote) -> Result<(Literal, usize), ConditionError> {
-    let mut reader = Reader { text, at: at + quote.length, quote, read: Vec::new() };
+    let mut reader = LiteralReader { text, at: at + quote.length, quote, read: Vec::new() };
     while !reader.rest().starts_with(quote.mark) {
         reader.character(at)?;
     }
@@ -41,15 +41,15 @@ pub(crate) fn text(text: Text<'_>, at: usize, quote: Quote) -> Result<(Literal, 
 }
 
 /// Reads the inside of a literal.
-struct Reader<'t> {
+struct LiteralReader<'t> {
     text: Text<'t>,
     at: usize,
     quote: Quote,
-    /// In a text literal this is always whole characters.
+    /// In a text literal it always contains whole characters.
     read: Vec<u8>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LiteralReader<'t> {
     fn rest(&self) -> &'t str {
         self.text.0.get(self.at..).unwrap_or_default()
     }
@@ -97,7 +97,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An escape by number: how many characters stand before the digits, how many digits, in which base.
+    /// A numeric escape: the characters before the digits, the number of digits, and their base.
     fn code(&mut self, before: usize, digits: usize, base: u32) -> Result<(), ConditionError> {
         let number = self.rest().get(before..before + digits);
         let number = number.filter(|number| number.chars().all(|digit| digit.is_digit(base)));
@@ -157,7 +157,7 @@ fn double(text: Text<'_>, at: usize, length: usize) -> Result<(Token<'_>, usize)
     Ok((Token::Literal(Literal::Double(value)), length))
 }
 
-/// The length of `.5`, `.5e3` or `e3`, if the number goes on so.
+/// The length of `.5`, `.5e3` or `e3`, if the number continues like this.
 fn fraction(after: &str) -> Option<usize> {
     let point =
         after.strip_prefix('.').map(|rest| span(rest, |c| c.is_ascii_digit()).len()).filter(|length| *length > 0);

@@ -1,9 +1,9 @@
-//! What was probably meant by a word that is not known.
+//! Finds the known word that an unknown word probably means.
 
-/// Longer words are not compared: no long word is a typing mistake, and comparing costs the product of both lengths.
+/// Longer words are not compared: they are hardly typing mistakes, and comparing costs the product of both lengths.
 const LONGEST: usize = 64;
 
-/// The known word nearest to one that is not known, if it is near enough to be meant.
+/// The known word nearest to an unknown one, if it is near enough.
 ///
 /// ```
 /// assert_eq!(ollm_condition::nearest("timout", ["timeout", "time"]), Some("timeout"));
@@ -20,7 +20,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
-/// The same as a question for a person: "did you mean `timeout`?".
+/// The nearest word as a question for a person: "did you mean `timeout`?".
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean `{near}`?"))
 }

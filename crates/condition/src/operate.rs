@@ -5,18 +5,18 @@ use std::cmp::Ordering;
 use crate::error::Fault;
 use crate::fuel::Fuel;
 use crate::syntax::{Operator, Unary};
-use crate::value::{List, Order, Value, compare, equal};
+use crate::value::{CelValue, List, Order, compare, equal};
 
 /// The result of an operator between two values.
 pub(crate) fn binary<'a>(
     operator: Operator,
-    left: &Value<'a>,
-    right: &Value<'a>,
+    left: &CelValue<'a>,
+    right: &CelValue<'a>,
     fuel: &mut Fuel,
-) -> Result<Value<'a>, Fault> {
+) -> Result<CelValue<'a>, Fault> {
     let ordered = |fuel: &mut Fuel, wanted: fn(Ordering) -> bool| match compare(left, right, fuel)? {
-        Order::Known(order) => Ok(Value::Bool(wanted(order))),
-        Order::Unordered => Ok(Value::Bool(false)),
+        Order::Known(order) => Ok(CelValue::Bool(wanted(order))),
+        Order::Unordered => Ok(CelValue::Bool(false)),
         Order::None => Err(mismatch(operator.sign(), &[left, right])),
     };
     match operator {
@@ -24,9 +24,9 @@ pub(crate) fn binary<'a>(
         Operator::LessEqual => ordered(fuel, Ordering::is_le),
         Operator::Greater => ordered(fuel, Ordering::is_gt),
         Operator::GreaterEqual => ordered(fuel, Ordering::is_ge),
-        Operator::Equal => equal(left, right, fuel).map(Value::Bool),
-        Operator::NotEqual => equal(left, right, fuel).map(|equal| Value::Bool(!equal)),
-        Operator::In => contains(left, right, fuel).map(Value::Bool),
+        Operator::Equal => equal(left, right, fuel).map(CelValue::Bool),
+        Operator::NotEqual => equal(left, right, fuel).map(|equal| CelValue::Bool(!equal)),
+        Operator::In => contains(left, right, fuel).map(CelValue::Bool),
         Operator::Add => add(left, right, fuel),
         Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
             arithmetic(operator, left, right)
@@ -35,28 +35,28 @@ pub(crate) fn binary<'a>(
 }
 
 /// The result of `!` or `-` before a value.
-pub(crate) fn unary<'a>(sign: Unary, value: &Value<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn unary<'a>(sign: Unary, value: &CelValue<'a>) -> Result<CelValue<'a>, Fault> {
     match (sign, value) {
-        (Unary::Not { twice }, Value::Bool(value)) => Ok(Value::Bool(*value == twice)),
-        (Unary::Minus { twice }, Value::Int(value)) => {
+        (Unary::Not { twice }, CelValue::Bool(value)) => Ok(CelValue::Bool(*value == twice)),
+        (Unary::Minus { twice }, CelValue::Int(value)) => {
             let negative = value.checked_neg().ok_or(Fault::Overflow("-"))?;
-            Ok(Value::Int(if twice { *value } else { negative }))
+            Ok(CelValue::Int(if twice { *value } else { negative }))
         }
-        (Unary::Minus { twice }, Value::Double(value)) => Ok(Value::Double(if twice { *value } else { -value })),
+        (Unary::Minus { twice }, CelValue::Double(value)) => Ok(CelValue::Double(if twice { *value } else { -value })),
         (Unary::Not { .. }, _) => Err(mismatch("!", &[value])),
         (Unary::Minus { .. }, _) => Err(mismatch("-", &[value])),
     }
 }
 
-/// The fault of an operation on values it does not take.
-pub(crate) fn mismatch(operation: &'static str, values: &[&Value<'_>]) -> Fault {
+/// The fault of an operation whose operands have the wrong types.
+pub(crate) fn mismatch(operation: &'static str, values: &[&CelValue<'_>]) -> Fault {
     let kinds: Vec<&str> = values.iter().map(|value| value.kind().name()).collect();
     Fault::NoOverload { operation, found: kinds.join(" and ") }
 }
 
-fn contains(element: &Value<'_>, whole: &Value<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
+fn contains(element: &CelValue<'_>, whole: &CelValue<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
     match whole {
-        Value::List(list) => {
+        CelValue::List(list) => {
             for other in list.iter() {
                 if equal(element, &other, fuel)? {
                     return Ok(true);
@@ -64,38 +64,38 @@ fn contains(element: &Value<'_>, whole: &Value<'_>, fuel: &mut Fuel) -> Result<b
             }
             Ok(false)
         }
-        Value::Map(map) if element.is_key() => Ok(map.get(element, fuel)?.is_some()),
+        CelValue::Map(map) if element.is_key() => Ok(map.get(element, fuel)?.is_some()),
         _ => Err(mismatch("in", &[element, whole])),
     }
 }
 
-fn add<'a>(left: &Value<'a>, right: &Value<'a>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+fn add<'a>(left: &CelValue<'a>, right: &CelValue<'a>, fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
     match (left, right) {
-        (Value::Text(left), Value::Text(right)) => {
+        (CelValue::Text(left), CelValue::Text(right)) => {
             fuel.build(left.len() + right.len())?;
-            Ok(Value::text([&**left, &**right].concat()))
+            Ok(CelValue::text([&**left, &**right].concat()))
         }
-        (Value::Bytes(left), Value::Bytes(right)) => {
+        (CelValue::Bytes(left), CelValue::Bytes(right)) => {
             fuel.build(left.len() + right.len())?;
-            Ok(Value::bytes([&**left, &**right].concat()))
+            Ok(CelValue::bytes([&**left, &**right].concat()))
         }
-        (Value::List(left), Value::List(right)) => append(left, right, fuel),
+        (CelValue::List(left), CelValue::List(right)) => append(left, right, fuel),
         _ => arithmetic(Operator::Add, left, right),
     }
 }
 
-fn append<'a>(left: &List<'a>, right: &List<'a>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+fn append<'a>(left: &List<'a>, right: &List<'a>, fuel: &mut Fuel) -> Result<CelValue<'a>, Fault> {
     fuel.take(left.len() + right.len())?;
-    Value::list(left.iter().chain(right.iter()).collect())
+    CelValue::list(left.iter().chain(right.iter()).collect())
 }
 
-fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Fault> {
+fn arithmetic<'a>(operator: Operator, left: &CelValue<'a>, right: &CelValue<'a>) -> Result<CelValue<'a>, Fault> {
     let sign = operator.sign();
     let result = match (left, right) {
-        (Value::Int(left), Value::Int(right)) => ints(operator, *left, *right)?.map(Value::Int),
-        (Value::Uint(left), Value::Uint(right)) => uints(operator, *left, *right)?.map(Value::Uint),
-        (Value::Double(left), Value::Double(right)) if operator != Operator::Remainder => {
-            Some(Value::Double(doubles(operator, *left, *right)))
+        (CelValue::Int(left), CelValue::Int(right)) => ints(operator, *left, *right)?.map(CelValue::Int),
+        (CelValue::Uint(left), CelValue::Uint(right)) => uints(operator, *left, *right)?.map(CelValue::Uint),
+        (CelValue::Double(left), CelValue::Double(right)) if operator != Operator::Remainder => {
+            Some(CelValue::Double(doubles(operator, *left, *right)))
         }
         _ => return Err(mismatch(sign, &[left, right])),
     };

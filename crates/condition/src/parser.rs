@@ -1,6 +1,6 @@
-//! From words to an expression, by the grammar of CEL.
+//! Parses words into an expression, by the grammar of CEL.
 //!
-//! Names are looked up at once: an unknown variable, function or macro is an error of the text, not of the event.
+//! Names are looked up at once: an unknown variable, function or macro is an error of the condition, not of the event.
 
 mod names;
 
@@ -10,9 +10,9 @@ use crate::function::{Form, Function};
 use crate::lexer::{self, Token, Word};
 use crate::regex::Pattern;
 use crate::syntax::{Body, Expr, Link, Literal, Macro, Node, Operator, Step, StepKind, Unary, Variable};
-use crate::value::Kind;
+use crate::value::CelKind;
 
-/// Operators by rank, the loosest first; `||` and `&&` bind looser than all of them.
+/// Operators by precedence, the lowest first; `||` and `&&` are lower than all of them.
 const RANKS: &[&[(&str, Operator)]] = &[
     &[
         ("<", Operator::Less),
@@ -27,7 +27,7 @@ const RANKS: &[&[(&str, Operator)]] = &[
     &[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)],
 ];
 
-/// The expression that a text is, and the literal patterns in it.
+/// The expression of a text, and the literal patterns in it.
 pub(crate) fn parse(text: &str) -> Result<(Expr, Vec<Pattern>), ConditionError> {
     let words = lexer::words(text)?;
     let mut parser = Parser { text: Text(text), words, next: 0, depth: 0, locals: Vec::new(), patterns: Vec::new() };
@@ -46,15 +46,15 @@ struct Parser<'t> {
     words: Vec<Word<'t>>,
     next: usize,
     depth: usize,
-    /// The variables of the macros around this place.
+    /// The variables of the enclosing macros.
     locals: Vec<&'t str>,
     patterns: Vec<Pattern>,
 }
 
-type Parsed = Result<Expr, ConditionError>;
+type ParseResult = Result<Expr, ConditionError>;
 
 impl<'t> Parser<'t> {
-    fn expr(&mut self) -> Parsed {
+    fn expr(&mut self) -> ParseResult {
         self.depth += 1;
         if self.depth > DEEPEST {
             let what = format!("the condition is nested more than {DEEPEST} levels deep");
@@ -65,7 +65,7 @@ impl<'t> Parser<'t> {
         expr
     }
 
-    fn choice(&mut self) -> Parsed {
+    fn choice(&mut self) -> ParseResult {
         let condition = self.any()?;
         if !self.take("?") {
             return Ok(condition);
@@ -76,15 +76,20 @@ impl<'t> Parser<'t> {
         Ok(Expr { at: condition.at, node: Node::Choice(Box::new([condition, yes, no])) })
     }
 
-    fn any(&mut self) -> Parsed {
+    fn any(&mut self) -> ParseResult {
         self.joined("||", Self::all, Node::Any)
     }
 
-    fn all(&mut self) -> Parsed {
+    fn all(&mut self) -> ParseResult {
         self.joined("&&", |parser| parser.ranked(RANKS), Node::All)
     }
 
-    fn joined(&mut self, sign: &str, operand: fn(&mut Self) -> Parsed, node: fn(Vec<Expr>) -> Node) -> Parsed {
+    fn joined(
+        &mut self,
+        sign: &str,
+        operand: fn(&mut Self) -> ParseResult,
+        node: fn(Vec<Expr>) -> Node,
+    ) -> ParseResult {
         let first = operand(self)?;
         if self.peek_sign() != Some(sign) {
             return Ok(first);
@@ -97,7 +102,7 @@ impl<'t> Parser<'t> {
         Ok(Expr { at, node: node(operands) })
     }
 
-    fn ranked(&mut self, ranks: &[&[(&str, Operator)]]) -> Parsed {
+    fn ranked(&mut self, ranks: &[&[(&str, Operator)]]) -> ParseResult {
         let Some((rank, tighter)) = ranks.split_first() else { return self.unary() };
         let first = self.ranked(tighter)?;
         let mut links = Vec::new();
@@ -117,7 +122,7 @@ impl<'t> Parser<'t> {
         rank.iter().find(|(name, _)| *name == sign).map(|(_, operator)| *operator)
     }
 
-    fn unary(&mut self) -> Parsed {
+    fn unary(&mut self) -> ParseResult {
         let at = self.at();
         let nots = self.repeated("!");
         let mut minuses = if nots == 0 { self.repeated("-") } else { 0 };
@@ -140,7 +145,7 @@ impl<'t> Parser<'t> {
         count
     }
 
-    /// Takes the minus into the number that follows, which may be the smallest int.
+    /// Merges a minus into the number after it, so that the smallest int can be written.
     fn negative_number(&mut self) -> bool {
         let Some(word) = self.words.get_mut(self.next) else { return false };
         let negative = match &word.token {
@@ -153,7 +158,7 @@ impl<'t> Parser<'t> {
         true
     }
 
-    fn member(&mut self) -> Parsed {
+    fn member(&mut self) -> ParseResult {
         let base = self.primary()?;
         let at = base.at;
         let (base, mut steps) = match base {
@@ -179,7 +184,7 @@ impl<'t> Parser<'t> {
         Ok(Expr { at, node: Node::Path(base, steps) })
     }
 
-    /// What stands behind a dot.
+    /// The part after a dot.
     fn selection(&mut self) -> Result<StepKind, ConditionError> {
         let at = self.at();
         match self.peek().clone() {
@@ -218,7 +223,7 @@ impl<'t> Parser<'t> {
         StepKind::Call(function, args)
     }
 
-    /// The inside of `all(x, …)` and its like.
+    /// The inside of `all(x, …)` and similar macros.
     fn each(&mut self, at: usize, which: Macro) -> Result<StepKind, ConditionError> {
         let Token::Name(name) = *self.peek() else {
             return Err(self.unexpected("the name of a variable, as in `all(x, x > 0)`"));
@@ -247,7 +252,7 @@ impl<'t> Parser<'t> {
         Ok(StepKind::Each(which, body))
     }
 
-    fn primary(&mut self) -> Parsed {
+    fn primary(&mut self) -> ParseResult {
         let at = self.at();
         let node = match self.peek().clone() {
             Token::Literal(literal) => {
@@ -280,12 +285,12 @@ impl<'t> Parser<'t> {
         Ok(Expr { at, node })
     }
 
-    fn variable(&self, at: usize, name: &str) -> Parsed {
+    fn variable(&self, at: usize, name: &str) -> ParseResult {
         let node = if let Some(index) = self.locals.iter().rposition(|local| *local == name) {
             Node::Local(index)
         } else if let Some((_, variable)) = Variable::NAMES.iter().find(|(known, _)| *known == name) {
             Node::Variable(*variable)
-        } else if let Some(kind) = Kind::ALL.iter().find(|kind| kind.name() == name) {
+        } else if let Some(kind) = CelKind::ALL.iter().find(|kind| kind.name() == name) {
             Node::Type(*kind)
         } else {
             return Err(self.unknown_variable(at, name));
@@ -293,8 +298,8 @@ impl<'t> Parser<'t> {
         Ok(Expr { at, node })
     }
 
-    /// `f(a, b)`, which is kept as `a.f(b)`, and `has(a.b)`.
-    fn function(&mut self, at: usize, name: &'t str) -> Parsed {
+    /// `f(a, b)`, which is stored as `a.f(b)`, and `has(a.b)`.
+    fn function(&mut self, at: usize, name: &'t str) -> ParseResult {
         if name == "has" {
             return self.has(at);
         }
@@ -309,7 +314,7 @@ impl<'t> Parser<'t> {
         Ok(Expr { at, node: Node::Path(Box::new(first), vec![Step { at, kind }]) })
     }
 
-    fn has(&mut self, at: usize) -> Parsed {
+    fn has(&mut self, at: usize) -> ParseResult {
         let inner = self.expr()?;
         self.expect(")")?;
         if let Expr { at: start, node: Node::Path(base, mut steps) } = inner
@@ -322,7 +327,7 @@ impl<'t> Parser<'t> {
         Err(self.text.error(at, "`has` takes a field", "write `has(data.name)`, or `'name' in data` for any key"))
     }
 
-    /// Expressions up to a closing sign; a comma may end them.
+    /// Expressions up to a closing sign; a comma after the last one is allowed.
     fn list(&mut self, close: &'static str) -> Result<Vec<Expr>, ConditionError> {
         let mut elements = Vec::new();
         while !self.take(close) {
@@ -352,7 +357,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Looking at words, and saying what is wrong with them.
+/// Inspects words, and reports errors about them.
 impl<'t> Parser<'t> {
     fn peek(&self) -> &Token<'t> {
         self.words.get(self.next).map_or(&Token::End, |word| &word.token)

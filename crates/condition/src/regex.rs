@@ -1,4 +1,4 @@
-//! The patterns of `matches`, compiled once and only when they are asked.
+//! The patterns of `matches`, compiled once and only when they are used.
 
 use std::sync::OnceLock;
 
@@ -10,20 +10,20 @@ use crate::fuel::Fuel;
 /// Longer patterns are refused.
 const LONGEST: usize = 1000;
 
-/// How large a compiled pattern may be. The smallest of these that suffices says how costly each byte of text is.
+/// Size limits for a compiled pattern. The smallest limit that suffices determines the cost per byte of text.
 const SIZES: [usize; 6] = [1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// Size of pattern times bytes of text that one step pays for. A hostile pattern is some thirty times slower than a
-/// usual one of its size, so this is what keeps a question from taking seconds.
+/// The product of pattern size and text bytes that one step pays for. A hostile pattern is about thirty times slower
+/// than a usual one of its size, so this limit keeps an evaluation from taking seconds.
 const WORK: usize = 1 << 15;
 
-/// What a pattern that is no literal costs at each use, in steps.
+/// The steps for each use of a pattern that is not a literal.
 const COMPILING: usize = 200;
 
 /// A pattern written in the condition.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// Where `matches` stands.
+    /// The offset of `matches`.
     pub(crate) at: usize,
     text: String,
     compiled: OnceLock<Result<Compiled, String>>,
@@ -40,12 +40,12 @@ impl Pattern {
         Pattern { at, text, compiled: OnceLock::new() }
     }
 
-    /// Compiles the pattern, to see whether it does.
+    /// Compiles the pattern, to check it.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.compiled().map(|_| ())
     }
 
-    /// Whether the pattern is found in a text.
+    /// Whether the pattern matches a text.
     pub(crate) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
         self.compiled()?.matches(text, fuel)
     }
@@ -66,8 +66,8 @@ impl Compiled {
     }
 }
 
-/// Whether a pattern that comes from the event, or was put together, is found in a text. It is not shown in a fault: it
-/// may be a secret, and faults are logged.
+/// Whether a pattern from the event, or one built by the condition, matches a text. Faults do not show it, because it
+/// may be a secret and faults are logged.
 pub(crate) fn matches(pattern: &str, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
     fuel.take(COMPILING)?;
     let compiled = compile(pattern);

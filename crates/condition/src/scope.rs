@@ -1,10 +1,10 @@
-//! What a condition can see.
+//! The variables that a condition can use.
 
 use std::cell::OnceCell;
 
 use serde_json::{Map, Value, json};
 
-/// The variables of a condition: the event and its surroundings, all borrowed.
+/// The variables of a condition: the event and its context, all borrowed.
 #[derive(Debug)]
 pub struct ConditionScope<'a> {
     pub(crate) event: &'a str,
@@ -16,8 +16,8 @@ pub struct ConditionScope<'a> {
 }
 
 impl<'a> ConditionScope<'a> {
-    /// What is known about an event, by its name and data, for a hook of this source. `env` holds the environment
-    /// variables that conditions may see, and no others.
+    /// The variables for an event, by its name and data, and for a hook of this source. `env` holds exactly the
+    /// environment variables that conditions may see.
     pub fn new(
         event: &'a str,
         data: &'a Map<String, Value>,
@@ -28,13 +28,13 @@ impl<'a> ConditionScope<'a> {
         ConditionScope { event, data, cwd, env, source, session: OnceCell::new() }
     }
 
-    /// The session, put together only when it is asked for.
+    /// The session, built only when a condition uses it.
     pub(crate) fn session(&self) -> &Value {
         self.session.get_or_init(|| session(self.data).unwrap_or_else(|| json!({})))
     }
 }
 
-/// The session that an event's data tell of: what the host says about it, and its id wherever the host put it.
+/// The session in an event's data: the host's information about it, and its id from any of the known fields.
 pub fn session(data: &Map<String, Value>) -> Option<Value> {
     let known = data.get("session").cloned();
     let Some(id) = data.get("session_id").filter(|id| id.is_string()) else { return known };

@@ -1,20 +1,20 @@
-//! The parts of its scope that a condition looks at.
+//! The parts of the scope that a condition uses.
 
 use serde_json::{Value, json};
 
 use crate::scope::ConditionScope;
 use crate::syntax::{Body, Expr, Literal, Node, Step, StepKind, Variable};
 
-/// A part of the scope, as a condition names it.
+/// A part of the scope, with its name in the condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenValue {
     /// Its name, as in `data.args.command`.
     pub name: String,
-    /// What it is for the event; nothing where there is no such part.
+    /// Its value for the event; `None` if the part does not exist.
     pub value: Option<Value>,
 }
 
-/// The parts that an expression looks at, each once, in the order of the text.
+/// The parts that an expression uses, each once, in the order of the text.
 pub(crate) fn seen(expr: &Expr, scope: &ConditionScope<'_>) -> Vec<SeenValue> {
     let mut walk = Walk { scope, seen: Vec::new() };
     walk.expr(expr);
@@ -73,7 +73,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds what a variable leads to as far as the steps only go further down, and then a field.
+    /// Adds the part that a variable and the plain field steps after it name, and `last` as one more field.
     fn part(&mut self, variable: Variable, steps: &[Step], last: Option<&str>) {
         let names = Variable::NAMES.iter().find(|(_, known)| *known == variable);
         let mut name = names.map_or_else(String::new, |(name, _)| (*name).to_owned());
@@ -101,7 +101,7 @@ impl Walk<'_> {
     }
 }
 
-/// The field that a step goes down to.
+/// The field name of a step, if the step is `.name` or `["name"]`.
 fn field(step: &Step) -> Option<&str> {
     match &step.kind {
         StepKind::Field(name) | StepKind::Index(Expr { node: Node::Literal(Literal::Text(name)), .. }) => Some(name),

@@ -1,8 +1,8 @@
-//! Places in a text, for people.
+//! Positions in a text as line and column.
 
 use std::fmt;
 
-/// A place in a text, counted from 1 in characters.
+/// A position in a text, counted from 1 in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// The line.
@@ -12,7 +12,7 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The place of a byte offset.
+    /// The position of a byte offset.
     pub fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();

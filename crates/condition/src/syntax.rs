@@ -1,12 +1,12 @@
-//! The shape of a condition after reading.
+//! The syntax tree of a condition.
 //!
-//! Chains of operators, of `||` and of `.` are lists, not trees leaning to one side: only what is nested in the text is
-//! nested here, so that nothing that walks a condition recurses deeper than its text is nested.
+//! Chains of operators, of `||` and of `.` are lists, not nested trees. So the tree is no deeper than the text is
+//! nested, and a walk over it recurses no deeper either.
 
 use crate::function::Function;
-use crate::value::Kind;
+use crate::value::CelKind;
 
-/// An expression and where it stands.
+/// An expression and its position.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) at: usize,
@@ -19,7 +19,7 @@ pub(crate) enum Node {
     Variable(Variable),
     /// The variable of a macro, counted from the outermost.
     Local(usize),
-    Type(Kind),
+    Type(CelKind),
     List(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
     Unary(Unary, Box<Expr>),
@@ -45,7 +45,7 @@ pub(crate) enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// What a condition can name.
+/// The variables of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
     Event,
@@ -67,7 +67,7 @@ impl Variable {
     ];
 }
 
-/// A sign before an expression; written twice it only demands the type.
+/// A sign before an expression; two equal signs cancel out, but still require the type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unary {
     Not { twice: bool },
@@ -117,7 +117,7 @@ impl Operator {
     }
 }
 
-/// What follows a value: `.name`, `[index]`, `.call(…)`. A call `f(a, b)` is kept as `a.f(b)`.
+/// A step after a value: `.name`, `[index]`, `.call(…)`. A call `f(a, b)` is stored as `a.f(b)`.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) at: usize,
@@ -129,12 +129,12 @@ pub(crate) enum StepKind {
     Field(String),
     Index(Expr),
     Call(Function, Vec<Expr>),
-    /// `matches` with a literal, which is one of the condition's patterns.
+    /// `matches` with a literal: the index of its pattern in the condition.
     Matches(usize),
     Each(Macro, Body),
 }
 
-/// The macros that look at each element of a list, or each key of a map.
+/// The macros that visit each element of a list, or each key of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Macro {
     All,

@@ -1,6 +1,7 @@
-//! The values a condition works on, and how they compare.
+//! The values of conditions, and how they compare.
 //!
-//! The event's JSON is borrowed, never copied: a list or map is converted one element at a time, when it is looked at.
+//! The event's JSON is borrowed, never copied: elements of a list or map are converted one at a time, when they are
+//! used.
 
 use std::cmp::Ordering;
 use std::ops::Deref;
@@ -15,7 +16,7 @@ use crate::syntax::Literal;
 
 /// A value of the language.
 #[derive(Clone, Debug)]
-pub(crate) enum Value<'a> {
+pub(crate) enum CelValue<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -25,11 +26,11 @@ pub(crate) enum Value<'a> {
     Bytes(Shared<'a, [u8]>),
     List(List<'a>),
     Map(Map<'a>),
-    Type(Kind),
+    Type(CelKind),
 }
 
-/// Text or bytes of the event or the condition, or made by it; cheap to clone, because a macro's variable is cloned at
-/// each mention.
+/// Text or bytes of the event or the condition, or built by it. Cloning is cheap, because each use of a macro's
+/// variable clones it.
 #[derive(Debug)]
 pub(crate) enum Shared<'a, T: ?Sized> {
     Borrowed(&'a T),
@@ -60,41 +61,41 @@ impl<T: ?Sized> Deref for Shared<'_, T> {
 #[derive(Clone, Debug)]
 pub(crate) enum List<'a> {
     Json(&'a [Json]),
-    Made(Made<Value<'a>>),
+    Made(MadeList<CelValue<'a>>),
 }
 
 /// An object of the event's data, or a map made by the condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Map<'a> {
     Json(&'a serde_json::Map<String, Json>),
-    Made(Made<(Value<'a>, Value<'a>)>),
+    Made(MadeList<(CelValue<'a>, CelValue<'a>)>),
 }
 
-/// What a condition has put together, and how deeply it is nested: steps alone would let it be nested so deeply that
-/// comparing or dropping it overflows the stack.
+/// A list or map that a condition built, with its nesting depth. The step limit alone would allow nesting so deep that
+/// comparing or dropping the value overflows the stack.
 #[derive(Debug)]
-pub(crate) struct Made<T> {
+pub(crate) struct MadeList<T> {
     elements: Rc<[T]>,
     depth: usize,
 }
 
-// Derived, this would ask for elements that can be cloned.
-impl<T> Clone for Made<T> {
-    fn clone(&self) -> Made<T> {
-        Made { elements: Rc::clone(&self.elements), depth: self.depth }
+// A derived `Clone` would require elements that can be cloned.
+impl<T> Clone for MadeList<T> {
+    fn clone(&self) -> MadeList<T> {
+        MadeList { elements: Rc::clone(&self.elements), depth: self.depth }
     }
 }
 
-impl<T> Made<T> {
-    fn new(elements: Vec<T>, depth: impl Fn(&T) -> usize) -> Result<Made<T>, Fault> {
+impl<T> MadeList<T> {
+    fn new(elements: Vec<T>, depth: impl Fn(&T) -> usize) -> Result<MadeList<T>, Fault> {
         let depth = 1 + elements.iter().map(depth).max().unwrap_or(0);
-        if depth > DEEPEST { Err(Fault::TooDeep) } else { Ok(Made { elements: elements.into(), depth }) }
+        if depth > DEEPEST { Err(Fault::TooDeep) } else { Ok(MadeList { elements: elements.into(), depth }) }
     }
 }
 
 /// The types of the language, by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CelKind {
     Null,
     Bool,
     Int,
@@ -107,18 +108,18 @@ pub(crate) enum Kind {
     Type,
 }
 
-impl Kind {
-    pub(crate) const ALL: &[Kind] = &[
-        Kind::Null,
-        Kind::Bool,
-        Kind::Int,
-        Kind::Uint,
-        Kind::Double,
-        Kind::Text,
-        Kind::Bytes,
-        Kind::List,
-        Kind::Map,
-        Kind::Type,
+impl CelKind {
+    pub(crate) const ALL: &[CelKind] = &[
+        CelKind::Null,
+        CelKind::Bool,
+        CelKind::Int,
+        CelKind::Uint,
+        CelKind::Double,
+        CelKind::Text,
+        CelKind::Bytes,
+        CelKind::List,
+        CelKind::Map,
+        CelKind::Type,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -137,35 +138,35 @@ impl Kind {
     }
 }
 
-impl<'a> Value<'a> {
-    pub(crate) fn kind(&self) -> Kind {
+impl<'a> CelValue<'a> {
+    pub(crate) fn kind(&self) -> CelKind {
         match self {
-            Self::Null => Kind::Null,
-            Self::Bool(_) => Kind::Bool,
-            Self::Int(_) => Kind::Int,
-            Self::Uint(_) => Kind::Uint,
-            Self::Double(_) => Kind::Double,
-            Self::Text(_) => Kind::Text,
-            Self::Bytes(_) => Kind::Bytes,
-            Self::List(_) => Kind::List,
-            Self::Map(_) => Kind::Map,
-            Self::Type(_) => Kind::Type,
+            Self::Null => CelKind::Null,
+            Self::Bool(_) => CelKind::Bool,
+            Self::Int(_) => CelKind::Int,
+            Self::Uint(_) => CelKind::Uint,
+            Self::Double(_) => CelKind::Double,
+            Self::Text(_) => CelKind::Text,
+            Self::Bytes(_) => CelKind::Bytes,
+            Self::List(_) => CelKind::List,
+            Self::Map(_) => CelKind::Map,
+            Self::Type(_) => CelKind::Type,
         }
     }
 
-    /// Whether a map can be asked for this value; a double finds the whole number it equals.
+    /// Whether this value can be a map key; a double finds the whole number it equals.
     pub(crate) fn is_key(&self) -> bool {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_))
     }
 
     /// A new list.
-    pub(crate) fn list(elements: Vec<Value<'a>>) -> Result<Value<'a>, Fault> {
-        Ok(Self::List(List::Made(Made::new(elements, Value::depth)?)))
+    pub(crate) fn list(elements: Vec<CelValue<'a>>) -> Result<CelValue<'a>, Fault> {
+        Ok(Self::List(List::Made(MadeList::new(elements, CelValue::depth)?)))
     }
 
     /// A new map.
-    pub(crate) fn map(entries: Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>, Fault> {
-        Ok(Self::Map(Map::Made(Made::new(entries, |(_, value)| value.depth())?)))
+    pub(crate) fn map(entries: Vec<(CelValue<'a>, CelValue<'a>)>) -> Result<CelValue<'a>, Fault> {
+        Ok(Self::Map(Map::Made(MadeList::new(entries, |(_, value)| value.depth())?)))
     }
 
     fn depth(&self) -> usize {
@@ -176,29 +177,29 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(crate) fn borrowed(text: &'a str) -> Value<'a> {
+    pub(crate) fn borrowed(text: &'a str) -> CelValue<'a> {
         Self::Text(Shared::Borrowed(text))
     }
 
     /// A new text.
-    pub(crate) fn text(text: String) -> Value<'a> {
+    pub(crate) fn text(text: String) -> CelValue<'a> {
         Self::Text(Shared::Made(text.into()))
     }
 
     /// New bytes.
-    pub(crate) fn bytes(bytes: Vec<u8>) -> Value<'a> {
+    pub(crate) fn bytes(bytes: Vec<u8>) -> CelValue<'a> {
         Self::Bytes(Shared::Made(bytes.into()))
     }
 
     /// A size or position.
-    pub(crate) fn count(count: usize) -> Value<'a> {
+    pub(crate) fn count(count: usize) -> CelValue<'a> {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
-impl<'a> From<&'a Json> for Value<'a> {
-    /// Whole numbers are ints, so that they can be counted with; other numbers are doubles.
-    fn from(json: &'a Json) -> Value<'a> {
+impl<'a> From<&'a Json> for CelValue<'a> {
+    /// Whole numbers become ints, so that conditions can count with them; other numbers become doubles.
+    fn from(json: &'a Json) -> CelValue<'a> {
         match json {
             Json::Null => Self::Null,
             Json::Bool(value) => Self::Bool(*value),
@@ -214,8 +215,8 @@ impl<'a> From<&'a Json> for Value<'a> {
     }
 }
 
-impl<'a> From<&'a Literal> for Value<'a> {
-    fn from(literal: &'a Literal) -> Value<'a> {
+impl<'a> From<&'a Literal> for CelValue<'a> {
+    fn from(literal: &'a Literal) -> CelValue<'a> {
         match literal {
             Literal::Null => Self::Null,
             Literal::Bool(value) => Self::Bool(*value),
@@ -236,14 +237,14 @@ impl<'a> List<'a> {
         }
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<Value<'a>> {
+    pub(crate) fn get(&self, index: usize) -> Option<CelValue<'a>> {
         match self {
-            Self::Json(elements) => elements.get(index).map(Value::from),
+            Self::Json(elements) => elements.get(index).map(CelValue::from),
             Self::Made(made) => made.elements.get(index).cloned(),
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = CelValue<'a>> + use<'a> {
         let list = self.clone();
         (0..list.len()).filter_map(move |index| list.get(index))
     }
@@ -257,10 +258,10 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value under a key; a number finds its equal of another type.
-    pub(crate) fn get(&self, key: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
+    /// The value of a key; a number also finds an equal number of another type.
+    pub(crate) fn get(&self, key: &CelValue<'_>, fuel: &mut Fuel) -> Result<Option<CelValue<'a>>, Fault> {
         match (self, key) {
-            (Self::Json(fields), Value::Text(key)) => Ok(fields.get(&**key).map(Value::from)),
+            (Self::Json(fields), CelValue::Text(key)) => Ok(fields.get(&**key).map(CelValue::from)),
             (Self::Json(_), _) => Ok(None),
             (Self::Made(made), _) => {
                 for (name, value) in made.elements.iter() {
@@ -273,36 +274,36 @@ impl<'a> Map<'a> {
         }
     }
 
-    pub(crate) fn field(&self, name: &str, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
-        self.get(&Value::borrowed(name), fuel)
+    pub(crate) fn field(&self, name: &str, fuel: &mut Fuel) -> Result<Option<CelValue<'a>>, Fault> {
+        self.get(&CelValue::borrowed(name), fuel)
     }
 
     /// The keys, which are never nested.
-    pub(crate) fn keys(&self) -> Vec<Value<'a>> {
+    pub(crate) fn keys(&self) -> Vec<CelValue<'a>> {
         match self {
-            Self::Json(fields) => fields.keys().map(|key| Value::borrowed(key)).collect(),
+            Self::Json(fields) => fields.keys().map(|key| CelValue::borrowed(key)).collect(),
             Self::Made(made) => made.elements.iter().map(|(key, _)| key.clone()).collect(),
         }
     }
 }
 
-/// Whether two values are equal; values of different types are not, numbers apart.
-pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
+/// Whether two values are equal. Values of different types are never equal, except numbers.
+pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
     fuel.take(1)?;
     Ok(match (left, right) {
-        (Value::Null, Value::Null) => true,
-        (Value::Bool(left), Value::Bool(right)) => left == right,
-        (Value::Text(left), Value::Text(right)) => {
+        (CelValue::Null, CelValue::Null) => true,
+        (CelValue::Bool(left), CelValue::Bool(right)) => left == right,
+        (CelValue::Text(left), CelValue::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
             **left == **right
         }
-        (Value::Bytes(left), Value::Bytes(right)) => {
+        (CelValue::Bytes(left), CelValue::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
             **left == **right
         }
-        (Value::Type(left), Value::Type(right)) => left == right,
-        (Value::List(left), Value::List(right)) => equal_lists(left, right, fuel)?,
-        (Value::Map(left), Value::Map(right)) => equal_maps(left, right, fuel)?,
+        (CelValue::Type(left), CelValue::Type(right)) => left == right,
+        (CelValue::List(left), CelValue::List(right)) => equal_lists(left, right, fuel)?,
+        (CelValue::Map(left), CelValue::Map(right)) => equal_maps(left, right, fuel)?,
         _ => compare_numbers(left, right) == Order::Known(Ordering::Equal),
     })
 }
@@ -333,7 +334,7 @@ fn equal_maps(left: &Map<'_>, right: &Map<'_>, fuel: &mut Fuel) -> Result<bool, 
     Ok(true)
 }
 
-/// How two values stand to each other.
+/// The result of comparing two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Known(Ordering),
@@ -350,14 +351,14 @@ impl From<Option<Ordering>> for Order {
 }
 
 /// The order of two values.
-pub(crate) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<Order, Fault> {
+pub(crate) fn compare(left: &CelValue<'_>, right: &CelValue<'_>, fuel: &mut Fuel) -> Result<Order, Fault> {
     Ok(match (left, right) {
-        (Value::Bool(left), Value::Bool(right)) => Order::Known(left.cmp(right)),
-        (Value::Text(left), Value::Text(right)) => {
+        (CelValue::Bool(left), CelValue::Bool(right)) => Order::Known(left.cmp(right)),
+        (CelValue::Text(left), CelValue::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
             Order::Known((**left).cmp(&**right))
         }
-        (Value::Bytes(left), Value::Bytes(right)) => {
+        (CelValue::Bytes(left), CelValue::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
             Order::Known((**left).cmp(&**right))
         }
@@ -365,30 +366,30 @@ pub(crate) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> R
     })
 }
 
-fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Order {
+fn compare_numbers(left: &CelValue<'_>, right: &CelValue<'_>) -> Order {
     match (whole(left), whole(right), left, right) {
         (Some(left), Some(right), ..) => Order::Known(left.cmp(&right)),
-        (Some(left), None, _, Value::Double(right)) => compare_double(*right, left).map(Ordering::reverse).into(),
-        (None, Some(right), Value::Double(left), _) => compare_double(*left, right).into(),
-        (None, None, Value::Double(left), Value::Double(right)) => left.partial_cmp(right).into(),
+        (Some(left), None, _, CelValue::Double(right)) => compare_double(*right, left).map(Ordering::reverse).into(),
+        (None, Some(right), CelValue::Double(left), _) => compare_double(*left, right).into(),
+        (None, None, CelValue::Double(left), CelValue::Double(right)) => left.partial_cmp(right).into(),
         _ => Order::None,
     }
 }
 
-fn whole(value: &Value<'_>) -> Option<i128> {
+fn whole(value: &CelValue<'_>) -> Option<i128> {
     match value {
-        Value::Int(value) => Some(i128::from(*value)),
-        Value::Uint(value) => Some(i128::from(*value)),
+        CelValue::Int(value) => Some(i128::from(*value)),
+        CelValue::Uint(value) => Some(i128::from(*value)),
         _ => None,
     }
 }
 
-/// Compares as numbers, not as rounded doubles: 2^53 + 1 is not 2^53.
+/// Compares exact numbers, not rounded doubles: 2^53 + 1 is not 2^53.
 fn compare_double(double: f64, whole: i128) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
-    // What lies outside every 64-bit number keeps its order when it is cut off there.
+    // A double outside all 64-bit numbers keeps its order when it is clamped.
     #[expect(clippy::cast_possible_truncation, reason = "the whole part of a double in this range fits")]
     let floor = double.floor().clamp(-2e19, 2e19) as i128;
     Some(floor.cmp(&whole).then(if double > double.floor() { Ordering::Greater } else { Ordering::Equal }))

@@ -1,18 +1,16 @@
-//! From a hook and an event to a task, or to a verdict at once.
+//! Turns a hook and an event into a task, or into a verdict at once.
 //!
-//! The few things that an engine can do are a file each; which of them an action is, and with what, is said by its descriptor
-//! in `ollm_protocol::hook`.
+//! Each thing that the engine can do has a file of its own. The descriptor of an action in `ollm_protocol::hook` says
+//! which of these things the action is, and with what values.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_process::{Job, Limits};
-use ollm_protocol::dialect::Addressee;
 use ollm_protocol::hook::action::{Program, ProgramAnswer};
-use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output, Verdict};
+use ollm_protocol::{Action, Dialect, End, Event, EventKind, Hook, HookAnswer, Output, Verdict};
 use ollm_trust::Trusted;
 use serde_json::Value;
 
@@ -28,45 +26,43 @@ mod shell;
 mod tool;
 mod verdict;
 
-pub(crate) use tool::Witness;
+pub(crate) use tool::CallTracker;
 pub use tool::{ToolCall, ToolCaller, ToolFailure};
 
-/// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
-const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";
-
 /// What to do for a hook.
-pub(crate) enum Prepared {
-    /// Do this.
+pub(crate) enum PreparedAction {
+    /// The hook needs this task.
     Task(Task, Vec<TemplateWarning>),
-    /// Nothing: it has decided already.
+    /// The action gave its verdict without a task.
     Decided(Box<Verdict>, Vec<TemplateWarning>),
-    /// Nothing: it cannot be done with this event.
+    /// The action is not possible with this event, for this reason.
     Impossible(String),
 }
 
-/// Something that takes time.
+/// Work that takes time.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Start this program.
     Job(Box<BoxedJob>),
-    /// Do this on a thread of its own.
+    /// Run this on a thread of its own.
     Remote(Box<dyn RemoteTask>),
 }
 
 /// A task without a process.
 pub(crate) trait RemoteTask: fmt::Debug + Send {
-    /// Does it.
+    /// Runs the task.
     fn run(self: Box<Self>) -> TaskReply;
 
     /// How long it may take.
     fn timeout(&self) -> Duration;
 
-    /// Whoever may know why it takes so long.
-    fn witness(&self) -> Option<Witness> {
+    /// The tracker that may know why the task takes so long; only calls of servers have one.
+    fn witness(&self) -> Option<CallTracker> {
         None
     }
 
-    /// The task for another process, by its name in [`REMOTE_TASKS`]; why that cannot be done otherwise.
+    /// The task as a value that another process can run, under its name in [`REMOTE_TASKS`]. The error says why this
+    /// task cannot be handed over.
     fn hand_over(&self) -> Result<Value, String>;
 
     /// Names and values that must not be shown.
@@ -75,28 +71,28 @@ pub(crate) trait RemoteTask: fmt::Debug + Send {
     }
 }
 
-/// Reads a task that was handed over.
+/// Reads a task that another process handed over.
 type ReadTask = fn(&Value) -> Option<Box<dyn RemoteTask>>;
 
-/// The tasks that another process can do, each by its name on the way and with its reader.
+/// The tasks that another process can run. Each row has the task's name in the payload and its reader.
 pub(crate) const REMOTE_TASKS: &[(&str, ReadTask)] = &[
     #[cfg(feature = "http")]
     (http::TASK, http::read_task),
 ];
 
-/// What a remote task brought back.
+/// The result of a remote task.
 #[derive(Debug)]
 pub(crate) enum TaskReply {
-    /// Something to read, and how it ended, as if it had been a process.
+    /// Bytes to read as an answer, and how the task ended, in terms of a process.
     Something(Vec<u8>, End),
-    /// That there is nothing to say.
+    /// The task succeeded and has no answer.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only a server has a word for nothing"))]
     Nothing,
     /// A verdict that needs no reading.
     Decided(Box<Verdict>),
-    /// A failure, whatever else was said; a refusal in that counts all the same.
+    /// A failure, with the bytes that arrived before it. A refusal in these bytes still counts.
     Failure(String, Vec<u8>),
-    /// Nothing in time, and what is known of why.
+    /// No result in time, and what is known about the cause.
     Overdue(Duration, String),
 }
 
@@ -109,26 +105,26 @@ impl TaskReply {
         TaskReply::Something(Vec::new(), End::TimedOut(timeout))
     }
 
-    /// What was said, in the words of the hook's dialect.
-    pub(crate) fn read(&self, dialect: &dyn Dialect, kind: EventKind) -> Answer {
+    /// Reads the answer in the hook's dialect.
+    pub(crate) fn read(&self, dialect: &dyn Dialect, kind: EventKind) -> HookAnswer {
         let read = |body: &[u8], end| dialect.read_verdict(kind, &Output { end, stdout: body, stderr: b"" });
         match self {
-            TaskReply::Nothing => Answer::default(),
-            TaskReply::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
+            TaskReply::Nothing => HookAnswer::default(),
+            TaskReply::Decided(verdict) => HookAnswer { verdict: Verdict::clone(verdict), ..HookAnswer::default() },
             TaskReply::Something(body, end) => read(body, *end),
             TaskReply::Failure(why, body) => {
                 let verdict = read(body, End::Exited(0)).verdict;
                 let refusal = Some(verdict).filter(|verdict| verdict.flow.refuses());
-                Answer { verdict: refusal.unwrap_or_default(), failure: Some(why.clone()), warnings: Vec::new() }
+                HookAnswer { verdict: refusal.unwrap_or_default(), failure: Some(why.clone()), warnings: Vec::new() }
             }
             TaskReply::Overdue(after, why) => {
                 let answer = read(b"", End::TimedOut(*after));
-                Answer { failure: answer.failure.map(|text| format!("{text}; {why}")), ..answer }
+                HookAnswer { failure: answer.failure.map(|text| format!("{text}; {why}")), ..answer }
             }
         }
     }
 
-    /// How it ended, as if it had been a process.
+    /// How the task ended, in terms of a process.
     pub(crate) fn end(&self) -> End {
         match self {
             TaskReply::Something(_, end) => *end,
@@ -139,7 +135,7 @@ impl TaskReply {
     }
 }
 
-/// What an action is run with.
+/// The values that an action is run with.
 pub(crate) struct ActionContext<'a> {
     pub(crate) trusted: &'a Trusted<Hook>,
     pub(crate) event: &'a Event,
@@ -147,8 +143,8 @@ pub(crate) struct ActionContext<'a> {
     pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
 }
 
-/// Makes a task of what a hook does, or a verdict at once.
-pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
+/// Makes a task from a hook's action, or gives a verdict at once.
+pub(crate) fn prepare(context: &ActionContext<'_>) -> PreparedAction {
     let prepared = match &context.hook().action {
         Action::Program(program) => program::prepare(program, context),
         Action::Shell(line) => shell::prepare(line, context),
@@ -158,22 +154,22 @@ pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
         Action::Builtin(builtin) => builtin::prepare(builtin, context),
     };
     match prepared {
-        Prepared::Task(Task::Job(mut boxed), warnings) => {
+        PreparedAction::Task(Task::Job(mut boxed), warnings) => {
             boxed.program_box = permissions::program_box(context, &boxed.job);
-            Prepared::Task(Task::Job(boxed), warnings)
+            PreparedAction::Task(Task::Job(boxed), warnings)
         }
         prepared => prepared,
     }
 }
 
-/// Whether how its process ends is the whole answer of a hook.
+/// Whether the exit status of the hook's process is its whole answer.
 pub(crate) fn answers_by_status(hook: &Hook) -> bool {
     matches!(&hook.action, Action::Program(Program { answer: ProgramAnswer::Status, .. }))
 }
 
-/// What a process that ended means.
-pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
-    if answers_by_status(hook) { program::read_status(output) } else { hook.dialect.read_verdict(event.kind, output) }
+/// Reads the answer of a process that ended.
+pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> HookAnswer {
+    if answers_by_status(hook) { program::read_status(output) } else { hook.heard(event.kind, output) }
 }
 
 impl ActionContext<'_> {
@@ -181,12 +177,12 @@ impl ActionContext<'_> {
         self.trusted.hook()
     }
 
-    /// What templates can name; it copies the event.
+    /// The variables that templates can name; the values are copies from the event.
     fn scope(&self) -> Value {
         template::scope(self.event)
     }
 
-    /// A process for the program of the hook, yet without arguments; why it cannot be started otherwise.
+    /// A process for the hook's program, without arguments yet. The error says why it cannot start.
     fn job(&self) -> Result<Job, String> {
         let ActionContext { trusted, event, environment, .. } = self;
         let hook = self.hook();
@@ -195,21 +191,7 @@ impl ActionContext<'_> {
         }
         let mut job = Job::new(trusted.program());
         job.env = environment.for_hook(hook, event)?;
-        if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
-            job.env.push((NO_BYTECODE.into(), "1".into()));
-        }
-        for (name, value) in &hook.spec.env {
-            if let Some(value) = trusted.code_variable(name, value) {
-                set_variable(&mut job.env, name, value);
-            }
-        }
-        for (name, mut value) in trusted.variables() {
-            if let Some((_, more)) = job.env.iter().find(|(known, _)| name == "PYTHONPATH" && known == name) {
-                value.push(":");
-                value.push(more);
-            }
-            set_variable(&mut job.env, name, value);
-        }
+        trusted.lead_to_copy(&hook.spec.env, &mut job.env);
         let folder = trusted.runs_in().map_or_else(|| environment.folder(hook, event), Path::to_owned);
         job.cwd = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
         job.stdin = written(hook, event);
@@ -218,14 +200,9 @@ impl ActionContext<'_> {
     }
 }
 
-fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
-    env.retain(|(known, _)| known != name);
-    env.push((name.into(), value));
-}
-
-/// The event in the words of the hook's dialect.
+/// The event as JSON of the hook's dialect.
 fn written(hook: &Hook, event: &Event) -> Vec<u8> {
-    hook.dialect.write_event(event, &Addressee { name: &hook.spec.name, version: &hook.spec.version })
+    hook.written(event)
 }
 
 pub(crate) fn limits(hook: &Hook) -> Limits {

@@ -1,8 +1,8 @@
-//! Hooks that nobody waits for.
+//! Runs hooks in the background: the event does not wait for them.
 //!
-//! In a process that lives on, a few threads run them; what is still running when the engine is dropped gets a moment, and
-//! is then ended. A process that is about to end hands each to a small process of its own, which keeps the deadline and
-//! the cap. Either way they decide nothing.
+//! In a long-lived process, a few threads run them. When the engine is dropped, running hooks get a short grace and are
+//! then ended. A process that is about to end hands each hook to a small process of its own, which keeps the deadline
+//! and the output cap. Background hooks decide nothing.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,27 +15,28 @@ use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job, after};
 use ollm_protocol::{Event, EventKind, Hook};
+use serde_json::Map;
 
 use crate::action::Task;
 use crate::environment::Environment;
 use crate::present::{presentable, redactor};
 use crate::report::Report;
-use crate::run::{RunContext, Sent, answered, failed, remains, returned};
+use crate::run::{RunContext, SentTask, answered, failed, remains, returned};
 
 mod payload;
 
-pub use payload::{Done, run as run_handed_over};
+pub use payload::{FAILURE_FIELDS, TaskResult, run as run_handed_over};
 #[cfg(feature = "http")]
 pub(crate) use payload::{bytes, unbytes};
 
-/// So many run at once; more wait.
+/// The most background hooks that run at once; others wait.
 const THREADS: usize = 8;
-/// So many wait; more are refused.
+/// The most background hooks that wait; others are refused.
 const WAITING: usize = 256;
-/// What is still running when nobody needs the engine any more has this long.
+/// How long running hooks may go on after the engine is dropped.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A program that runs what it is handed on standard input, after we have ended.
+/// A program that reads a task from standard input and runs it after our process has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launcher {
     /// The program.
@@ -44,10 +45,10 @@ pub struct Launcher {
     pub args: Vec<OsString>,
 }
 
-/// What came of a hook that nobody waited for.
+/// The result of a background hook.
 #[derive(Clone, Debug)]
-pub struct Late {
-    /// The hook's id as the record of its event has it: without secrets.
+pub struct LateResult {
+    /// The hook's id as the event's record has it: without secrets.
     pub id: String,
     /// The dispatch it belongs to.
     pub trace_id: String,
@@ -57,28 +58,31 @@ pub struct Late {
     pub report: Report,
 }
 
-impl Late {
-    /// The same in the words of a task that was handed over.
-    pub fn done(&self) -> Done {
-        let Report { status, error, duration, process, .. } = &self.report;
-        Done {
+impl LateResult {
+    /// The same result, in the form that a handed-over task has.
+    pub fn done(&self) -> TaskResult {
+        let Report { status, error, stack, duration, process, hook, .. } = &self.report;
+        TaskResult {
             hook: self.id.clone(),
+            label: hook.spec.label(),
+            about: Map::new(),
             trace_id: self.trace_id.clone(),
             event: self.event,
             status: *status,
             error: error.clone(),
+            stack: stack.clone(),
             duration: *duration,
             process: process.clone(),
         }
     }
 }
 
-/// Who is told about late hooks.
-pub(crate) type Told = Arc<dyn Fn(Late) + Send + Sync>;
+/// The listener for the results of background hooks.
+pub(crate) type LateListener = Arc<dyn Fn(LateResult) + Send + Sync>;
 
 pub(crate) struct Background {
-    shared: Arc<Shared>,
-    pub(crate) told: Option<Told>,
+    shared: Arc<BackgroundShared>,
+    pub(crate) told: Option<LateListener>,
 }
 
 impl fmt::Debug for Background {
@@ -87,7 +91,7 @@ impl fmt::Debug for Background {
     }
 }
 
-struct Shared {
+struct BackgroundShared {
     children: Arc<Children>,
     queue: Mutex<Queue>,
     idle: Condvar,
@@ -105,16 +109,16 @@ struct Work {
     task: Task,
     environment: Environment,
     trace_id: String,
-    told: Option<Told>,
+    told: Option<LateListener>,
 }
 
 impl Background {
     pub(crate) fn new(children: Arc<Children>) -> Background {
-        let shared = Shared { children, queue: Mutex::default(), idle: Condvar::new() };
+        let shared = BackgroundShared { children, queue: Mutex::default(), idle: Condvar::new() };
         Background { shared: Arc::new(shared), told: None }
     }
 
-    /// Starts a task; why it could not be otherwise.
+    /// Starts a task. The error says why it could not start.
     pub(crate) fn start(
         &self,
         hook: &Arc<Hook>,
@@ -139,7 +143,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // Hooks of the last event have their moment, too, though no thread may have come to them yet.
+        // Hooks of the last event get this time too, even if no thread has taken them yet.
         let mut queue = self.shared.wait(self.shared.queue(), GRACE);
         queue.waiting.clear();
         if queue.threads > 0 {
@@ -150,7 +154,7 @@ impl Drop for Background {
     }
 }
 
-impl Shared {
+impl BackgroundShared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -170,7 +174,7 @@ impl Shared {
                     queue.waiting.pop_back();
                     return Err(format!("no thread could be started for it: {error}"));
                 }
-                // The threads that there are will come to it.
+                // The existing threads take it.
                 Err(_) => {}
             }
         }
@@ -179,13 +183,13 @@ impl Shared {
 
     fn work(&self) {
         while let Some(work) = self.next() {
-            // What a task leaves half done by panicking is its own; the others still have their turn.
+            // A panic spoils only its own task; the others still run.
             let _ = catch_unwind(AssertUnwindSafe(|| work.run(&self.children)));
         }
     }
 
-    /// The next piece of work. A thread that finds none counts itself out in the same breath, so that whoever brings more
-    /// either meets it here or starts another one.
+    /// The next piece of work. A thread that finds none is removed from the count under the same lock. So new work
+    /// either finds a counted thread or starts another one.
     fn next(&self) -> Option<Work> {
         let mut queue = self.queue();
         let work = queue.waiting.pop_front();
@@ -196,7 +200,7 @@ impl Shared {
         work
     }
 
-    /// Waits until no thread is left, but not for ever.
+    /// Waits until no thread is left, at most for `patience`.
     fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue>, patience: Duration) -> MutexGuard<'a, Queue> {
         let deadline = after(Instant::now(), patience);
         while queue.threads > 0 {
@@ -212,7 +216,7 @@ impl Shared {
 
 impl Work {
     fn run(self, children: &Children) {
-        let sent = Sent::now();
+        let sent = SentTask::now();
         let report = match self.task {
             Task::Job(job) => match job.held() {
                 Ok((job, running)) => {
@@ -229,7 +233,7 @@ impl Work {
         if let Some(told) = &self.told {
             let report = presentable(Report { detached: true, ..report }, &self.environment);
             let id = shown_id(&self.hook, &self.environment);
-            told(Late { id, trace_id: self.trace_id, event: self.event.kind, report });
+            told(LateResult { id, trace_id: self.trace_id, event: self.event.kind, report });
         }
     }
 }
@@ -245,8 +249,9 @@ fn hand_over(
     task: &Task,
     means: &RunContext<'_>,
 ) -> Result<(), String> {
-    let id = shown_id(hook, means.environment);
-    let stdin = payload::write(hook, &id, event, task, means.wire.trace_id)?;
+    let redactor = redactor(std::iter::once(hook), means.environment);
+    let shown = [hook.id(), &hook.spec.label()].map(|text| redactor.redact_str(text).into_owned());
+    let stdin = payload::write(hook, &shown, event, task, means.wire.trace_id)?;
     let job = Job {
         args: launcher.args.clone(),
         env: means.environment.variables.clone(),

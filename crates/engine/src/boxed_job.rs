@@ -1,4 +1,4 @@
-//! The program of a hook, with the box that it is to run in, and what became of both.
+//! A hook's program with its box, and what the box refused.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use ollm_trust::ProgramBox;
 
 use crate::report::Report;
 
-/// A program that is ready to run. Its box is made when it starts, which another process may do.
+/// A program that is ready to run. Its box is made when the program starts, perhaps in another process.
 #[derive(Debug)]
 pub(crate) struct BoxedJob {
     pub(crate) job: Job,
     pub(crate) program_box: Option<ProgramBox>,
 }
 
-/// What is kept of a box while its program runs.
+/// The box of a running program.
 #[derive(Debug)]
 pub(crate) struct RunningBox(Option<(ProgramBox, Arc<ProcessBox>)>);
 
@@ -25,7 +25,7 @@ impl From<Job> for BoxedJob {
 }
 
 impl BoxedJob {
-    /// Makes the box; why the program cannot be held to it otherwise.
+    /// Makes the box. The error says why the program cannot run in it.
     pub(crate) fn held(self) -> Result<(Job, RunningBox), String> {
         let Some(program_box) = self.program_box else { return Ok((self.job, RunningBox(None))) };
         let job = program_box.hold(self.job);
@@ -36,7 +36,7 @@ impl BoxedJob {
 }
 
 impl RunningBox {
-    /// Says in a report what the box refused.
+    /// Adds to a report what the box refused, and every access if the box notes everything.
     pub(crate) fn told(self, mut report: Report, said: &[u8]) -> Report {
         if let Some(error) = report.error.take() {
             report.error = Some(self.with_refusals(error, said));
@@ -51,7 +51,7 @@ impl RunningBox {
         report
     }
 
-    /// An error, and what the box refused, which is why it happened as often as not.
+    /// Adds to an error what the box refused, because a refusal is often the cause.
     pub(crate) fn with_refusals(&self, error: String, said: &[u8]) -> String {
         match self.refusals(said) {
             Some(refused) => format!("{error}; {refused}"),

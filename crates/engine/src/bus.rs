@@ -1,16 +1,16 @@
-//! Who listens, and how they are told.
+//! The bus: its listeners, and how messages reach them.
 //!
-//! The engine tells the bus of every event it dispatches and of every hook it runs; an embedding program may tell it of
-//! more. Three ways to listen:
+//! The engine sends every event it dispatches and every hook run to the bus. An embedding program may send more
+//! messages. There are three ways to listen:
 //!
-//! - a **subscriber** ([`Bus::subscribe`]) is called at once, on the thread of the event, in order of priority. It must be
-//!   quick: the event waits for it.
-//! - an **observer** ([`Bus::observe`]) is called on a thread of its own, behind a queue of its own. However slow it is,
-//!   no event waits: what its queue cannot hold is dropped, the oldest first, and counted.
-//! - a **watch** ([`Bus::watch`], [`Bus::wait_for`]) has the queue but no thread: its holder fetches the messages.
+//! - A **subscriber** ([`Bus::subscribe`]) is called at once, on the thread of the event, in order of priority. It must
+//!   be quick, because the event waits for it.
+//! - An **observer** ([`Bus::observe`]) has a thread and a queue of its own. No event waits for it. When its queue is
+//!   full, the oldest message is dropped and counted.
+//! - A **watch** ([`Bus::watch`], [`Bus::wait_for`]) has the queue but no thread: its holder fetches the messages.
 //!
-//! A listener that panics loses that one message and is called again for the next. While nobody listens and no history is
-//! kept, nothing is built, allocated or started.
+//! A listener that panics loses that one message; the bus calls it again for the next. While the bus has no listener
+//! and keeps no history, it builds, allocates and starts nothing.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -42,6 +42,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_process::after;
+use ollm_protocol::Event;
 
 mod filter;
 mod message;
@@ -53,32 +54,32 @@ pub use message::{Matter, Message};
 use queue::Queue;
 pub(crate) use wire::Wire;
 
-/// Where listeners are told what happens.
+/// Sends messages to listeners.
 #[derive(Default)]
 pub struct Bus {
-    /// Whether anybody wants to know: asked before a message is built.
+    /// Whether there is a listener or a history. Callers check this before they build a message.
     listened: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<BusState>,
 }
 
-/// A listener, as the bus knows it.
+/// The handle of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subscription(u64);
 
-/// What went by a listener.
+/// How many messages a listener missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages that its queue could not hold.
     pub dropped: u64,
-    /// Messages in whose midst it panicked.
+    /// Messages at which it panicked.
     pub panicked: u64,
 }
 
 #[derive(Default)]
-struct State {
+struct BusState {
     last_id: u64,
     last_sequence: u64,
-    /// By priority, the highest first, then by the order in which they came.
+    /// By priority, the highest first, then in order of registration.
     listeners: Vec<Arc<Listener>>,
     history: VecDeque<Arc<Message>>,
     kept: usize,
@@ -89,10 +90,10 @@ struct Listener {
     filter: Filter,
     priority: i32,
     panicked: Arc<AtomicU64>,
-    told: Told,
+    told: Delivery,
 }
 
-enum Told {
+enum Delivery {
     AtOnce(Box<dyn Fn(&Message) + Send + Sync>),
     ByQueue(Arc<Queue>),
 }
@@ -103,35 +104,43 @@ impl Bus {
         Bus::default()
     }
 
-    /// Tells everybody who wants to know, and gives the message its number.
+    /// Numbers the message and sends it to every listener that wants it.
     ///
-    /// A subscriber that emits is called for its own message within its own call.
+    /// If a subscriber emits a message that it wants itself, the bus calls it again within its own call.
     pub fn emit(&self, message: Message) {
         if self.is_listened() {
             self.tell(message);
         }
     }
 
-    /// Whether anybody would get a message, if only the history.
+    /// Whether anything would receive a message: a listener, or the history.
     pub fn is_listened(&self) -> bool {
         self.listened.load(Ordering::Acquire)
     }
 
-    /// Calls a closure for every fitting message, on the thread it comes from: the highest priority first, among equals
-    /// the one that came first.
+    /// Whether a listener or the history would receive the message about an event.
+    fn wants(&self, event: &Event) -> bool {
+        self.is_listened() && {
+            let state = self.state();
+            state.kept > 0 || state.listeners.iter().any(|listener| listener.filter.wants(event))
+        }
+    }
+
+    /// Calls a closure for every fitting message, on the thread that emits the message. Closures run by priority, the
+    /// highest first, then in order of registration.
     pub fn subscribe(
         &self,
         filter: Filter,
         priority: i32,
         closure: impl Fn(&Message) + Send + Sync + 'static,
     ) -> Subscription {
-        self.add(filter, priority, Arc::default(), Told::AtOnce(Box::new(closure)))
+        self.add(filter, priority, Arc::default(), Delivery::AtOnce(Box::new(closure)))
     }
 
-    /// Calls a closure for every fitting message on a thread of its own; at most `capacity` messages wait for it.
+    /// Calls a closure for every fitting message on a thread of its own. At most `capacity` messages wait for it.
     ///
-    /// The thread ends when the observer is unsubscribed (what waits is dropped) or the bus is gone (what waits is still
-    /// told). Fails only when no thread can be started.
+    /// The thread ends when the observer is unsubscribed; waiting messages are then dropped. It also ends when the bus
+    /// is dropped, after the waiting messages are delivered. Fails only if no thread can be started.
     pub fn observe(
         &self,
         filter: Filter,
@@ -146,19 +155,19 @@ impl Bus {
                 guarded(&counter, || closure(&message));
             }
         })?;
-        Ok(self.add(filter, 0, panicked, Told::ByQueue(queue)))
+        Ok(self.add(filter, 0, panicked, Delivery::ByQueue(queue)))
     }
 
-    /// Collects fitting messages from now on, at most `capacity` at a time, for whoever holds the watch.
+    /// Collects fitting messages from now on, at most `capacity` at a time, for the holder of the watch.
     pub fn watch(&self, filter: Filter, capacity: usize) -> Watch<'_> {
         let queue = Arc::new(Queue::new(capacity));
-        let subscription = self.add(filter, 0, Arc::default(), Told::ByQueue(Arc::clone(&queue)));
+        let subscription = self.add(filter, 0, Arc::default(), Delivery::ByQueue(Arc::clone(&queue)));
         Watch { bus: self, subscription, queue }
     }
 
-    /// Waits for the next fitting message of which a predicate holds, no longer than `patience`.
+    /// Waits at most `patience` for a fitting message for which the predicate is true.
     ///
-    /// Only what comes after the call counts; to begin earlier, hold a [`Watch`].
+    /// Only messages after the call count; to begin earlier, hold a [`Watch`].
     pub fn wait_for(
         &self,
         filter: Filter,
@@ -169,32 +178,32 @@ impl Bus {
         self.watch(filter, WAITING).wait_for(patience, predicate)
     }
 
-    /// Removes a listener; `false` if it was gone already. It may still be in the midst of a message.
+    /// Removes a listener; `false` if it was already removed. It may still be handling a message.
     pub fn unsubscribe(&self, subscription: Subscription) -> bool {
         let mut state = self.state();
         let Some(at) = state.listeners.iter().position(|listener| listener.id == subscription) else { return false };
         let listener = state.listeners.remove(at);
         self.refresh(&state);
         drop(state);
-        if let Told::ByQueue(queue) = &listener.told {
+        if let Delivery::ByQueue(queue) = &listener.told {
             queue.clear();
             queue.close();
         }
         true
     }
 
-    /// What went by a listener; none if there is no such listener.
+    /// How many messages a listener missed; `None` if there is no such listener.
     pub fn counts(&self, subscription: Subscription) -> Option<Counts> {
         let state = self.state();
         let listener = state.listeners.iter().find(|listener| listener.id == subscription)?;
         let dropped = match &listener.told {
-            Told::AtOnce(_) => 0,
-            Told::ByQueue(queue) => queue.dropped(),
+            Delivery::AtOnce(_) => 0,
+            Delivery::ByQueue(queue) => queue.dropped(),
         };
         Some(Counts { dropped, panicked: listener.panicked.load(Ordering::Relaxed) })
     }
 
-    /// Keeps the last so many messages from now on; none in the beginning.
+    /// Keeps the last `messages` messages from now on. A new bus keeps none.
     pub fn keep(&self, messages: usize) {
         let mut state = self.state();
         state.kept = messages;
@@ -202,12 +211,12 @@ impl Bus {
         self.refresh(&state);
     }
 
-    /// The last messages, as many as are kept, oldest first.
+    /// The kept messages, oldest first.
     pub fn history(&self) -> Vec<Arc<Message>> {
         self.state().history.iter().cloned().collect()
     }
 
-    /// Forgets the messages kept so far.
+    /// Deletes the messages kept so far.
     pub fn forget(&self) {
         self.state().history.clear();
     }
@@ -223,21 +232,22 @@ impl Bus {
         let mut at_once: Vec<Arc<Listener>> = Vec::new();
         for listener in fitting {
             match &listener.told {
-                // Queues are filled under the lock, so that every observer sees the one order of the history.
-                Told::ByQueue(queue) => queue.push(Arc::clone(&message)),
-                Told::AtOnce(_) => at_once.push(Arc::clone(listener)),
+                // Queues are filled under the lock, so that every observer sees the messages in the order of the
+                // history.
+                Delivery::ByQueue(queue) => queue.push(Arc::clone(&message)),
+                Delivery::AtOnce(_) => at_once.push(Arc::clone(listener)),
             }
         }
         drop(state);
-        // Not under the lock: a subscriber may use the bus.
+        // The lock is released here, because a subscriber may use the bus.
         for listener in at_once {
-            if let Told::AtOnce(closure) = &listener.told {
+            if let Delivery::AtOnce(closure) = &listener.told {
                 guarded(&listener.panicked, || closure(&message));
             }
         }
     }
 
-    fn add(&self, filter: Filter, priority: i32, panicked: Arc<AtomicU64>, told: Told) -> Subscription {
+    fn add(&self, filter: Filter, priority: i32, panicked: Arc<AtomicU64>, told: Delivery) -> Subscription {
         let mut state = self.state();
         state.last_id += 1;
         let id = Subscription(state.last_id);
@@ -247,17 +257,17 @@ impl Bus {
         id
     }
 
-    fn refresh(&self, state: &State) {
+    fn refresh(&self, state: &BusState) {
         self.listened.store(state.kept > 0 || !state.listeners.is_empty(), Ordering::Release);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic runs under the lock, so a poisoned state is whole all the same.
+    fn state(&self) -> MutexGuard<'_, BusState> {
+        // Code under the lock cannot panic, so a poisoned state is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl BusState {
     fn trim(&mut self) {
         while self.history.len() > self.kept {
             self.history.pop_front();
@@ -268,7 +278,7 @@ impl State {
 impl Drop for Bus {
     fn drop(&mut self) {
         for listener in &self.state().listeners {
-            if let Told::ByQueue(queue) = &listener.told {
+            if let Delivery::ByQueue(queue) = &listener.told {
                 queue.close();
             }
         }
@@ -283,7 +293,7 @@ impl fmt::Debug for Bus {
     }
 }
 
-/// Messages collected for whoever holds this; dropping it unsubscribes.
+/// Messages collected for the watch's holder. Dropping the watch unsubscribes it.
 #[derive(Debug)]
 pub struct Watch<'a> {
     bus: &'a Bus,
@@ -292,12 +302,12 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// The next message, if one comes in time.
+    /// The next message, if one comes within `patience`.
     pub fn next(&self, patience: Duration) -> Option<Arc<Message>> {
         self.queue.pop(Some(after(Instant::now(), patience)))
     }
 
-    /// The next message of which a predicate holds, if one comes in time.
+    /// The next message for which the predicate is true, if one comes within `patience`.
     pub fn wait_for(&self, patience: Duration, mut predicate: impl FnMut(&Message) -> bool) -> Option<Arc<Message>> {
         let deadline = Some(after(Instant::now(), patience));
         loop {
@@ -320,7 +330,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// A listener's own state may be half changed after a panic; that is its owner's to guard.
+/// A panic may leave a listener's own state half changed; the listener's owner has to guard that state.
 fn guarded(panicked: &AtomicU64, call: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(call)).is_err() {
         panicked.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! From a planned stage to one in which everything may run: what trust refuses is skipped, or fails where its policy says
-//! so.
+//! Clears a planned stage: afterwards, every hook to run is trusted. A hook that trust refuses is skipped, or fails if
+//! its policy says so.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use ollm_protocol::{Event, Hook};
 use ollm_trust::{Refusal, RefusalReason, Trust, TrustContext, Trusted};
 
 use crate::environment::Environment;
-use crate::plan::Planned;
+use crate::plan::PlannedHook;
 use crate::report::{Reason, Skip};
 use crate::twin;
 
 /// One step of a cleared plan.
 #[derive(Debug)]
 pub enum Step {
-    /// Run it.
+    /// Run the hook.
     Run(Trusted<Hook>),
-    /// It cannot run, and its failure policy makes that count.
+    /// The hook cannot run, and its failure policy counts that as a failure.
     Fail(Arc<Hook>, String),
 }
 
@@ -30,18 +30,18 @@ impl Step {
     }
 }
 
-/// A stage in which everything may run.
+/// A stage in which every hook to run is trusted.
 #[derive(Debug)]
-pub struct Cleared {
-    /// What to do, at once.
+pub struct ClearedStage {
+    /// The steps, which run at once.
     pub steps: Vec<Step>,
     /// The hooks that do not run.
     pub skipped: Vec<Skip>,
 }
 
-/// Lets the hooks of a stage through that may run; the others become skips, or failures where their policy says so.
-pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, event: &Event) -> Cleared {
-    let mut cleared = Cleared { steps: Vec::with_capacity(stage.len()), skipped: Vec::new() };
+/// Clears a stage: trusted hooks run, and the others are skipped or, where their policy says so, fail.
+pub fn clear(stage: Vec<PlannedHook>, trust: &Trust, environment: &Environment, event: &Event) -> ClearedStage {
+    let mut cleared = ClearedStage { steps: Vec::with_capacity(stage.len()), skipped: Vec::new() };
     for planned in stage {
         let mut candidates = planned.candidates();
         for hook in candidates.by_ref() {
@@ -52,8 +52,7 @@ pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, even
                     None => Step::Run(trusted),
                     Some(why) => Step::Fail(Arc::clone(hook), why.to_owned()),
                 }),
-                // A guard that has gone missing, or cannot be relied on, must not open the gate it guarded.
-                Err(refusal) if is_gone(&refusal) && hook.is_gate() => {
+                Err(refusal) if fails(&refusal, hook) => {
                     cleared.steps.push(Step::Fail(Arc::clone(hook), refusal.detail));
                 }
                 Err(refusal) => {
@@ -68,11 +67,13 @@ pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, even
     cleared
 }
 
-fn is_gone(refusal: &Refusal) -> bool {
-    matches!(refusal.reason, RefusalReason::Missing | RefusalReason::Unsafe)
+/// Whether a refusal counts as a failure. A gate that is missing or unsafe fails, because skipping it would let the
+/// operation through.
+pub(crate) fn fails(refusal: &Refusal, hook: &Hook) -> bool {
+    matches!(refusal.reason, RefusalReason::Missing | RefusalReason::Unsafe) && hook.is_gate()
 }
 
-/// What a report says about a hook that trust refused.
+/// The report entry for a hook that trust refused.
 pub(crate) fn skip(hook: &Arc<Hook>, refusal: Refusal) -> Skip {
     let reason = match refusal.reason {
         RefusalReason::Untrusted => Reason::Untrusted,

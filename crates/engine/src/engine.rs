@@ -1,4 +1,4 @@
-//! One event in, one outcome out.
+//! The engine: takes one event in, and gives one outcome back.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -6,19 +6,19 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use ollm_condition::SeenValue;
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Verdict};
-use ollm_trust::{Trust, Trusted, Untrusted};
+use ollm_trust::{Trust, Trusted, UntrustedPolicy};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::action::ToolCaller;
-use crate::background::{Background, Late};
+use crate::background::{Background, LateResult};
 use crate::bus::{Bus, Wire};
-use crate::clear::{self, Cleared, Step};
+use crate::clear::{self, ClearedStage, Step};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
-use crate::merge::{Begun, Progress};
+use crate::merge::{DispatchStart, Progress};
 use crate::narrow::condition_values;
-use crate::plan::{Plan, Planned, plan};
+use crate::plan::{ForecastStep, Plan, PlannedHook, plan};
 use crate::present::{leaving, redactor};
 use crate::rate::Rates;
 use crate::registry::Registry;
@@ -27,20 +27,20 @@ use crate::run::{self, RunContext, Stop};
 use crate::select::{self, select};
 use crate::twin;
 
-/// The hook engine. Everything it knows of the world came in as a value.
+/// The hook engine. It gets all its surroundings as values.
 #[derive(Debug)]
 pub struct Engine {
     /// The hooks.
     pub registry: Registry,
-    /// Who is trusted.
+    /// Decides which hooks may run.
     pub trust: Trust,
-    /// Why no hook at all may run, if that is so.
+    /// Why all hooks are switched off, if they are.
     pub switched_off: Option<String>,
-    /// Where listeners are told of events and hooks.
+    /// Sends events and hook runs to listeners.
     pub bus: Bus,
-    /// How often hooks may run.
+    /// Limits how often hooks may run.
     pub rates: Rates,
-    /// Who calls tools of MCP servers.
+    /// Calls the tools of MCP servers.
     pub tools: Option<Arc<dyn ToolCaller>>,
     environment: Environment,
     children: Arc<Children>,
@@ -65,8 +65,8 @@ impl Engine {
         }
     }
 
-    /// Takes on the hooks and the rules of an engine that was made anew, and keeps what this one has lived through: what
-    /// was approved for a session, its processes, its listeners.
+    /// Replaces the hooks and rules by those of a fresh engine. This engine keeps its own state: session approvals,
+    /// processes and listeners.
     pub fn renew(&mut self, fresh: Engine) {
         self.registry = fresh.registry;
         self.switched_off = fresh.switched_off;
@@ -79,40 +79,41 @@ impl Engine {
         self.trust.untrusted = fresh.trust.untrusted;
     }
 
-    /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
+    /// Runs the hooks of an event. Every failure is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
         self.dispatch_with(event, Listing::Fitting, Stop::NEVER)
     }
 
-    /// Like [`Engine::dispatch`], but `stop` is asked again and again: once it says so, the hooks that run are ended with
-    /// everything they started, and no other begins. Each of them has failed, and its failure policy decides.
+    /// Like [`Engine::dispatch`], but polls `stop`. Once `stop` returns true, running hooks and everything they started
+    /// are ended, and no other hook starts. Each ended hook has failed, and its failure policy decides.
     pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
         self.dispatch_with(event, Listing::Fitting, Stop::when(stop))
     }
 
-    /// Like [`Engine::dispatch_until`], up to a deadline; `why` is said of the hooks that were not done by then.
+    /// Like [`Engine::dispatch_until`], up to a deadline. `why` becomes the error of the hooks that were not done by
+    /// then.
     pub fn dispatch_by(&self, event: &Event, deadline: Instant, why: &str) -> Outcome {
         let is_over = || Instant::now() >= deadline;
         self.dispatch_with(event, Listing::Fitting, Stop::when(&is_over).because(why))
     }
 
-    /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
+    /// Like [`Engine::dispatch`], but the outcome also lists the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
         self.dispatch_with(event, Listing::All, Stop::NEVER)
     }
 
-    /// Like [`Engine::dispatch_explained`], until `stop` says so as in [`Engine::dispatch_until`].
+    /// Like [`Engine::dispatch_explained`], until `stop` returns true, as in [`Engine::dispatch_until`].
     pub fn dispatch_explained_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
         self.dispatch_with(event, Listing::All, Stop::when(stop))
     }
 
-    /// What would happen for an event.
+    /// The plan for an event; runs nothing.
     pub fn plan(&self, event: &Event) -> Plan {
         self.planned(event, Listing::All).0
     }
 
-    /// What the condition of a hook looks at, and what that is for an event, as JSON without secrets; nothing where the event
-    /// has no such part.
+    /// The parts of an event that a hook's condition reads, each with its value as JSON without secrets. A part that
+    /// the event lacks has no value.
     pub fn condition_values(&self, hook: &Hook, event: &Event) -> Vec<(String, Option<String>)> {
         let redactor = redactor(std::iter::once(hook), &self.environment);
         let shown = |value: Value| redactor.redact_str(&value.to_string()).into_owned();
@@ -120,31 +121,55 @@ impl Engine {
         seen.into_iter().map(|SeenValue { name, value }| (name, value.map(shown))).collect()
     }
 
-    /// Which hook would run in this place as things are, and why others would not; nobody is asked, nothing is used up.
-    pub fn forecast(&self, planned: &Planned) -> (Option<Arc<Hook>>, Vec<Skip>) {
+    /// Which hook would run at this place of the plan now, and why the others would not. Asks no person and uses up no
+    /// quota.
+    pub fn forecast(&self, planned: &PlannedHook) -> (Option<ForecastStep>, Vec<Skip>) {
         let mut skipped = Vec::new();
         let mut candidates = planned.candidates();
-        let runs =
-            candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment.trust_context()) {
-                None => true,
-                Some(refusal) => {
-                    skipped.push(clear::skip(hook, refusal));
-                    false
-                }
-            });
-        if let Some(runs) = runs {
-            skipped.extend(candidates.map(|twin| twin::skip(twin, runs)));
+        let step = candidates.by_ref().find_map(|hook| match self.standing(hook) {
+            Ok(failure) => {
+                let failure = failure.or_else(|| planned.failure().map(str::to_owned));
+                Some(ForecastStep { hook: Arc::clone(hook), failure })
+            }
+            Err(skip) => {
+                skipped.push(skip);
+                None
+            }
+        });
+        if let Some(ForecastStep { hook, .. }) = &step {
+            skipped.extend(candidates.map(|twin| twin::skip(twin, hook)));
         }
-        (runs.cloned(), skipped)
+        (step, skipped)
     }
 
-    /// Why a hook would run for no event at all, as things are: it is switched off, or may not run.
-    pub fn obstacle(&self, hook: &Arc<Hook>) -> Option<Skip> {
-        let refusal = || self.trust.forecast(hook, &self.environment.trust_context());
-        select::disabled(hook).or_else(|| refusal().map(|refusal| clear::skip(hook, refusal)))
+    /// Why a hook runs for no event at the moment: it is switched off, or may not run. For a hook that would run: why
+    /// it would still fail, such as a missing program of a gate, or a missing interpreter.
+    pub fn obstacle(&self, hook: &Arc<Hook>) -> Result<Option<String>, Skip> {
+        if let Some(why) = self.why_off(hook) {
+            return Err(Skip::new(hook, Reason::Disabled, why));
+        }
+        select::disabled(hook).map_or_else(|| self.standing(hook), Err)
     }
 
-    /// What a hook requires and does not have, as things are.
+    /// The present decision of trust about a hook. `Ok(None)`: it runs; `Ok(Some)`: it would fail without running;
+    /// `Err`: it would be skipped.
+    fn standing(&self, hook: &Arc<Hook>) -> Result<Option<String>, Skip> {
+        match self.trust.forecast(hook, &self.environment.trust_context()) {
+            None => Ok(self.missing_interpreter(hook)),
+            Some(refusal) if clear::fails(&refusal, hook) => Ok(Some(refusal.detail)),
+            Some(refusal) => Err(clear::skip(hook, refusal)),
+        }
+    }
+
+    /// The interpreter that a hook's script needs and that is missing now: the hook would start and fail. A hook with a
+    /// `PATH` of its own is not checked.
+    pub fn missing_interpreter(&self, hook: &Hook) -> Option<String> {
+        let has_own_path = hook.spec.env.iter().any(|(name, _)| name == "PATH");
+        let found = self.trust.has_interpreter(hook, &self.environment.trust_context());
+        found.err().filter(|_| !has_own_path).map(|why| why.to_string())
+    }
+
+    /// The requirement of a hook that is not met now.
     pub fn unmet(&self, hook: &Arc<Hook>) -> Option<Skip> {
         let mut facts = Facts::default();
         facts.look_for(&[hook], &self.environment);
@@ -161,7 +186,7 @@ impl Engine {
         self.run_many(std::slice::from_ref(hook), event).pop()
     }
 
-    /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
+    /// Runs hooks one after the other. Each sees the data that earlier ones passed on, and a refusal ends the chain.
     pub fn run_many(&self, hooks: &[Trusted<Hook>], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
@@ -169,24 +194,24 @@ impl Engine {
         self.walk(stages, progress, Facts::default(), &self.means(self.wire(&trace_id), Stop::NEVER)).reports
     }
 
-    /// Has somebody told what came of the hooks that nobody waited for, on the thread that ran them. Hooks that were handed
-    /// to another process are not among them.
-    pub fn on_late(&mut self, told: impl Fn(Late) + Send + Sync + 'static) {
+    /// Sets the listener for results of background hooks. The thread that ran the hook calls it. It gets no results of
+    /// hooks that another process runs.
+    pub fn on_late(&mut self, told: impl Fn(LateResult) + Send + Sync + 'static) {
         self.background.told = Some(Arc::new(told));
     }
 
-    /// The surroundings hooks run in.
+    /// The surroundings that hooks run in.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// From now on programs of hooks change nothing and reach nobody: each runs in a box that only reads. Where the kernel has
-    /// no such box, the hook fails.
+    /// From now on, the programs of hooks change nothing and have no network. Each runs in a box that only reads. If
+    /// the kernel cannot provide that box, the hook fails.
     pub fn only_read(&mut self) {
         self.environment.read_only = true;
     }
 
-    /// Notes from now on all that hooks do in their boxes, for their reports.
+    /// From now on, reports list everything that hooks do in their boxes.
     pub fn watch_boxes(&mut self) {
         self.environment.watch_boxes = true;
     }
@@ -197,7 +222,7 @@ impl Engine {
     }
 
     fn dispatch_with(&self, event: &Event, listing: Listing, stop: Stop<'_>) -> Outcome {
-        let begun = Begun { started: Instant::now(), time: self.trust.now() };
+        let begun = DispatchStart { started: Instant::now(), time: self.trust.now() };
         let trace_id = trace_id(begun.time);
         let wire = self.wire(&trace_id);
         wire.event(event);
@@ -206,9 +231,9 @@ impl Engine {
         let order = order.collect();
         let mut progress = Progress::new(event, planned.skipped);
         let stages = match self.trust.untrusted {
-            Untrusted::Skip => planned.stages.into_iter().map(Stage::Planned).collect(),
-            // Who is not approved refuses the event before anybody runs, so all are looked at first.
-            Untrusted::Block => {
+            UntrustedPolicy::Skip => planned.stages.into_iter().map(Stage::Planned).collect(),
+            // An unapproved hook refuses the event before any hook runs, so all are checked first.
+            UntrustedPolicy::Block => {
                 let cleared = planned.stages.into_iter().map(|stage| self.clear(stage, &mut progress));
                 let cleared = cleared.map(Stage::Cleared).collect();
                 progress.verdict = unapproved(&progress.skipped);
@@ -222,7 +247,8 @@ impl Engine {
         leaving(outcome, &self.environment)
     }
 
-    /// Candidates, is there an approval at all, facts, plan: nothing is hashed but for hooks that require something.
+    /// Selects candidates, drops those without any approval, gathers facts, and makes the plan. Content is hashed only
+    /// for hooks that require something.
     pub(crate) fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
         let subject = event.subject();
         let found = match event.missing_subject() {
@@ -239,32 +265,33 @@ impl Engine {
             facts.find(&able, &self.environment);
         }
         let mut planned = plan(event.kind, selection, &facts);
-        // Without a subject the others are among the skipped already.
+        // If the subject is missing, the selection already lists the other hooks as skipped.
         if listing == Listing::All && event.missing_subject().is_none() {
             planned.skipped.extend(self.registry.unfitting(event.kind, subject));
         }
         (planned, facts)
     }
 
-    /// Why a hook is off, whatever it says itself; nothing where nobody switched it off.
+    /// Why a hook is off, either with all hooks or by itself; `None` if it is on.
     pub fn why_off<'a>(&'a self, hook: &'a Hook) -> Option<&'a str> {
-        // Whoever switches hooks off has switched off neither the guards nor what the machine's policy requires.
+        // Switching hooks off affects neither the guards nor what the machine's policy requires.
         let all = self.switched_off.as_deref().filter(|_| !hook.spec.source.is_required());
         all.or(hook.off.as_deref())
     }
 
-    /// Why a hook does not even become a candidate: hooks are off, or it has no approval and nobody can be asked for one.
+    /// Why a hook does not become a candidate: hooks are switched off, or the hook has no approval and there is no
+    /// approver.
     fn refusal(&self, hook: &Arc<Hook>) -> Option<Skip> {
         match &self.switched_off {
-            // Whoever switches hooks off has switched off neither the guards nor what the machine's policy requires.
+            // Switching hooks off affects neither the guards nor what the machine's policy requires.
             Some(why) if !hook.spec.source.is_required() => Some(Skip::new(hook, Reason::Disabled, why)),
             _ if self.trust.approver.is_some() => None,
             _ => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
         }
     }
 
-    /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
-    /// nobody is asked about it.
+    /// Clears each stage just before it runs. After a refusal, a later hook uses up no approval and no quota, and
+    /// nothing is asked about it.
     fn walk<'e>(
         &self,
         stages: Vec<Stage>,
@@ -291,7 +318,8 @@ impl Engine {
         progress
     }
 
-    /// Why a hook does not run after a refusal. A missing approval is told all the same: a person should know.
+    /// Why a hook does not run after a refusal. A missing approval is reported anyway, because a person should know of
+    /// it.
     fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
         match self.trust.unapproved(&**hook) {
             Some(refusal) => clear::skip(hook, refusal),
@@ -299,8 +327,8 @@ impl Engine {
         }
     }
 
-    /// What is built in or required looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
-    /// can get past it by rewriting what it has seen.
+    /// Built-in and required hooks check a tool call before all others. If other hooks rewrote its arguments, they
+    /// check it again. So no hook bypasses them by rewriting what they have checked.
     fn look_again(&self, progress: &mut Progress<'_>, original: &Event, means: &RunContext<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
@@ -324,13 +352,13 @@ impl Engine {
         }
     }
 
-    fn clear(&self, stage: Vec<Planned>, progress: &mut Progress<'_>) -> Vec<Step> {
-        let Cleared { steps, skipped } = clear::clear(stage, &self.trust, &self.environment, &progress.event());
+    fn clear(&self, stage: Vec<PlannedHook>, progress: &mut Progress<'_>) -> Vec<Step> {
+        let ClearedStage { steps, skipped } = clear::clear(stage, &self.trust, &self.environment, &progress.event());
         progress.skipped.extend(skipped);
         steps
     }
 
-    /// The steps that really run, and what is odd about each. Only here is a run taken from a limit.
+    /// The steps that really run, each with a warning if there is one. Only this function takes a run from a limit.
     fn admit(
         &self,
         steps: Vec<Step>,
@@ -340,17 +368,20 @@ impl Engine {
         let mut notes = Vec::with_capacity(steps.len());
         let mut admitted = Vec::with_capacity(steps.len());
         for step in steps {
-            let note = match &step {
+            let ready = match &step {
                 Step::Fail(..) => Ok(None),
                 Step::Run(trusted) => self.ready(trusted.hook(), facts),
             };
-            match note {
-                Ok(note) => {
-                    notes.push(note);
-                    admitted.push(step);
+            let (step, note) = match ready.map_err(Skip::failure_of_gate) {
+                Ok(note) => (step, note),
+                Err(Ok(why)) => (Step::Fail(Arc::clone(step.hook()), why), None),
+                Err(Err(skip)) => {
+                    progress.skipped.push(skip);
+                    continue;
                 }
-                Err(skip) => progress.skipped.push(skip),
-            }
+            };
+            notes.push(note);
+            admitted.push(step);
         }
         (admitted, notes)
     }
@@ -367,38 +398,38 @@ impl Engine {
     }
 }
 
-/// A name that is unique and ordered by time.
+/// A new trace id: unique, and ordered by time.
 pub(crate) fn trace_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
     Uuid::new_v7(timestamp).to_string()
 }
 
-/// Hooks that run at once.
+/// Hooks that run at the same time.
 enum Stage {
-    Planned(Vec<Planned>),
+    Planned(Vec<PlannedHook>),
     Cleared(Vec<Step>),
 }
 
 impl Stage {
     fn hooks(&self) -> Vec<&Arc<Hook>> {
         match self {
-            Stage::Planned(planned) => planned.iter().flat_map(Planned::candidates).collect(),
+            Stage::Planned(planned) => planned.iter().flat_map(PlannedHook::candidates).collect(),
             Stage::Cleared(steps) => steps.iter().map(Step::hook).collect(),
         }
     }
 }
 
-/// Which hooks that do not run are listed.
+/// Which of the hooks that do not run are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listing {
-    /// Those whose matcher fits.
+    /// Hooks whose matcher fits.
     Fitting,
-    /// All of the event.
+    /// All hooks of the event.
     All,
 }
 
-/// The refusal that stands for hooks nobody approved.
+/// The refusal that results from unapproved hooks.
 fn unapproved(skipped: &[Skip]) -> Verdict {
     skipped.iter().fold(Verdict::default(), |verdict, skip| {
         let name = &skip.hook.spec.name;
@@ -406,7 +437,7 @@ fn unapproved(skipped: &[Skip]) -> Verdict {
             reason if reason.needs_approval() => {
                 verdict.then(Verdict::block(format!("hook `{name}` is {}", skip.detail)))
             }
-            // What cannot be read cannot be the content that was approved.
+            // Content that cannot be read cannot be the approved content.
             Reason::Unsafe => verdict.then(Verdict::block(format!("hook `{name}` cannot be checked: {}", skip.detail))),
             _ => verdict,
         }

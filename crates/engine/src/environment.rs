@@ -1,4 +1,4 @@
-//! What a hook sees of the world: an allow-list of variables, what it declared, and what we tell it about the event.
+//! The environment of a hook: an allow-list of variables, the variables it declared, and data about the event.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -11,12 +11,16 @@ use ollm_trust::TrustContext;
 use crate::background::Launcher;
 use crate::narrow::Surroundings;
 
-/// The variable that names the extension of a hook to what the hook starts.
+/// The variable that holds the name of the event, for the hook's processes.
+pub const EVENT_VARIABLE: &str = "OLLM_EVENT";
+/// The variable that holds the hook's id, for the hook's processes.
+pub const HOOK_VARIABLE: &str = "OLLM_HOOK_ID";
+/// The variable that holds the name of the hook's extension, for the hook's processes.
 pub const EXTENSION_VARIABLE: &str = "OLLM_EXTENSION";
-/// The variable that says in how many events a hook runs: one that sends an event itself is in one more.
+/// The variable that holds the depth of nested events: an event that a hook sends is one deeper.
 pub const DEPTH_VARIABLE: &str = "OLLM_EVENT_DEPTH";
 
-/// The surroundings of the engine, as values: it reads no environment by itself.
+/// The surroundings of the engine, as values. The engine itself reads no environment.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The variables of the process that embeds the engine.
@@ -29,16 +33,17 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Hosts, addresses and networks that `http` hooks may reach though they are not public, or not over TLS.
     pub http_allow: Vec<String>,
-    /// The authorities that vouch for the servers of `http` hooks, and the proxies on the way to them.
+    /// The certificate authorities for the servers of `http` hooks, and the proxies to them.
     #[cfg(feature = "http")]
     pub network: ollm_net::Network,
-    /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
+    /// The program that takes over async hooks when our process is about to end. Without it, threads of the engine run
+    /// these hooks.
     pub background: Option<Launcher>,
-    /// Whether programs of hooks may change nothing and reach nobody: each runs in a box that only reads.
+    /// Whether hooks' programs run in a box that only reads and has no network.
     pub read_only: bool,
-    /// Whether all is noted that hooks do in their boxes, and not only what these refuse.
+    /// Whether reports list everything that hooks do in their boxes, or only the refusals.
     pub watch_boxes: bool,
-    /// Further values that must never be shown, among them what the servers of others were given.
+    /// Further values to hide, such as values that servers of other programs were given.
     pub hidden: Hidden,
 }
 
@@ -48,7 +53,7 @@ impl Environment {
         self.variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// What approval depends on.
+    /// The values that approval depends on.
     pub fn trust_context(&self) -> TrustContext<'_> {
         TrustContext {
             variables: &self.variables,
@@ -63,14 +68,14 @@ impl Environment {
         self.trust_context().search_path()
     }
 
-    /// The values that must never be shown: those of variables whose name says so, and those we were told of.
+    /// The values to hide: those of variables with a secret-looking name, and those in `hidden`.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let secret = self.variables.iter().filter(|(name, _)| name.to_str().is_some_and(looks_secret));
         let secret = secret.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
         secret.chain(self.hidden.list())
     }
 
-    /// The variables that programs of others may see: an allow-list, and the sign that an agent started them.
+    /// The variables that other programs may see: an allow-list, and the sign that an agent started them.
     pub fn common(&self) -> Vec<(OsString, OsString)> {
         let passed = |name: &OsStr| name != "OLLM_AGENT" && is_shared_variable(name.to_str().unwrap_or_default());
         let mut seen: Vec<(OsString, OsString)> =
@@ -79,13 +84,14 @@ impl Environment {
         seen
     }
 
-    /// The variables one hook sees; otherwise why a setting of it cannot be had.
+    /// The variables of one hook. The error says why one of its settings is not available.
     pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Result<Vec<(OsString, OsString)>, String> {
         let passed = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
             is_shared_variable(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
         };
-        // Room for what we, the agent and the hook set: growing would move all of it.
+        // The capacity leaves room for the variables that we, the agent and the hook add; growing would move all
+        // entries.
         let mut seen = Vec::with_capacity(32);
         seen.extend(self.variables.iter().filter(|(name, _)| passed(name)).cloned());
         let mut set = |name: &str, value: OsString| {
@@ -93,8 +99,8 @@ impl Environment {
             seen.push((name.into(), value));
         };
         set("OLLM_AGENT", "ollm".into());
-        set("OLLM_EVENT", event.kind.name().into());
-        set("OLLM_HOOK_ID", hook.id().into());
+        set(EVENT_VARIABLE, event.kind.name().into());
+        set(HOOK_VARIABLE, hook.id().into());
         if let Some(folder) = hook.spec.origin.file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             set("OLLM_HOOK_DIR", folder.into());
         }
@@ -102,7 +108,8 @@ impl Environment {
         if let Some(project) = project {
             set("OLLM_PROJECT_DIR", project.into());
         }
-        // Hooks that were written for another agent look for it under that agent's name, and every folder is a project there.
+        // Hooks written for another agent look for the project under that agent's variables. For that agent, every
+        // folder is a project.
         let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
         for name in others {
             set(name, project.cloned().unwrap_or_else(|| self.here(event)).into());
@@ -119,12 +126,12 @@ impl Environment {
         Ok(seen)
     }
 
-    /// In how many events we are ourselves.
+    /// The depth of nested events that our own process is in.
     fn depth(&self) -> u32 {
         self.get(DEPTH_VARIABLE).and_then(|depth| depth.to_str()?.parse().ok()).unwrap_or(0)
     }
 
-    /// What patterns and conditions see.
+    /// The surroundings that patterns and conditions see.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let seen = readable.filter(|(name, _)| is_shared_variable(name));
@@ -135,7 +142,7 @@ impl Environment {
         }
     }
 
-    /// The folder that an event is about. One that is gone must not take the guards down with it: they run where we are.
+    /// The folder of an event. If that folder is gone, the guards must still run, so they run in our own folder.
     fn here(&self, event: &Event) -> PathBuf {
         let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
         told.unwrap_or_else(|| self.cwd.clone())

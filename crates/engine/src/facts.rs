@@ -1,5 +1,5 @@
-//! What planning must know of the world: what is required and missing, which limits are used up, which programs are one.
-//! It is gathered before, and only what some candidate asks for.
+//! Gathers what planning must know of the machine: missing requirements, used-up limits, names of the same program.
+//! Facts are gathered before planning, and only those that a candidate needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::report::{Reason, Skip};
 
 mod service;
 
-/// What planning must know beside the registry and the event.
+/// What planning must know in addition to the registry and the event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// What hooks require and is not there, with the way out.
+    /// Requirements that are not met, each with the reason and the remedy.
     pub absent: BTreeMap<Requirement, String>,
-    /// What was looked for.
+    /// Requirements that were checked.
     pub looked_for: BTreeSet<Requirement>,
-    /// The hooks whose limits are used up, by id, and the particulars.
+    /// The hooks whose limits are used up, by id, with the details.
     pub exhausted: BTreeMap<String, String>,
-    /// Whether two hooks may do the very same thing.
+    /// Whether two hooks may be identical in what they do.
     pub twins: bool,
-    /// Bare names of programs, each with an absolute path that the search path leads to.
+    /// Bare names of programs, each with the absolute path of the same program.
     pub found: BTreeSet<(String, String)>,
 }
 
@@ -41,7 +41,7 @@ pub enum Requirement {
     Service(String),
 }
 
-/// Where facts come from.
+/// The sources of facts.
 #[derive(Debug)]
 pub(crate) struct Sources<'a> {
     pub(crate) environment: &'a Environment,
@@ -51,7 +51,7 @@ pub(crate) struct Sources<'a> {
 pub(crate) fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
     let requires = &hook.spec.requires;
     let commands = requires.commands.iter().cloned().map(Requirement::Command);
-    // Hooks of different projects mean different files.
+    // The same file name means different files in different projects.
     let in_project = |file: &String| match &hook.spec.project {
         Some(project) => project.join(file).display().to_string(),
         None => file.clone(),
@@ -66,8 +66,8 @@ pub(crate) fn is_demanding(hook: &Hook) -> bool {
 }
 
 impl Facts {
-    /// Looks at what candidates ask for. What they require is looked for only if they `may_run`: a project without an
-    /// approval gets us neither to open a connection nor to touch a file.
+    /// Gathers facts for candidates. Requirements are checked only for hooks that `may_run`: an unapproved project
+    /// cannot make us open a connection or touch a file.
     pub(crate) fn gather(
         candidates: &[&Arc<Hook>],
         sources: &Sources<'_>,
@@ -82,7 +82,7 @@ impl Facts {
         facts
     }
 
-    /// Looks for what hooks require, once for each.
+    /// Checks the requirements of hooks, each requirement once.
     pub(crate) fn look_for(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
         let mut services = BTreeSet::new();
         for requirement in hooks.iter().flat_map(|hook| requires(hook)) {
@@ -104,7 +104,7 @@ impl Facts {
         }
     }
 
-    /// Looks where the search path leads to, only for programs that one hook names and another one gives the place of.
+    /// Searches `PATH` for a program only if one hook names it bare and another hook gives a path to it.
     pub(crate) fn find(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
         let programs = hooks.iter().filter_map(|hook| match hook.spec.action.needs() {
             Needs::Program { program, .. } => Some(program),
@@ -119,7 +119,7 @@ impl Facts {
         }
     }
 
-    /// Whether a name and a path are known to mean the same program.
+    /// Whether a bare name and a path are known to be the same program.
     pub(crate) fn same_program(&self, one: &str, other: &str) -> bool {
         !self.found.is_empty()
             && [(one, other), (other, one)].iter().any(|(name, path)| {
@@ -127,16 +127,13 @@ impl Facts {
             })
     }
 
-    /// Whether a hook has what it needs, and runs left.
-    pub(crate) fn admit(&self, hook: &Arc<Hook>) -> Result<(), Skip> {
-        self.equipped(hook)?;
-        match self.exhausted.get(hook.id()) {
-            Some(why) => Err(Skip::new(hook, Reason::RateLimited, why)),
-            None => Ok(()),
-        }
+    /// Whether a hook's requirements are met and its limits allow a run. For a gate, the result is why it has failed.
+    pub(crate) fn admit(&self, hook: &Arc<Hook>) -> Result<Option<String>, Skip> {
+        let exhausted = || self.exhausted.get(hook.id()).map(|why| Skip::new(hook, Reason::RateLimited, why));
+        self.equipped(hook).err().or_else(exhausted).map(Skip::failure_of_gate).transpose()
     }
 
-    /// Whether a hook has what it needs.
+    /// Whether a hook's requirements are met.
     pub(crate) fn equipped(&self, hook: &Arc<Hook>) -> Result<(), Skip> {
         match requires(hook).find_map(|requirement| self.absent.get(&requirement)) {
             Some(why) => Err(Skip::new(hook, Reason::Requires, why)),
@@ -145,8 +142,8 @@ impl Facts {
     }
 }
 
-/// Whether two paths with the same last part lead to one file. A link in that part is not followed: a program may behave
-/// by the name and the folder it is started under.
+/// Whether two paths with the same last part lead to one file. A link in that part is not followed, because a program
+/// may behave by the name and folder it is started under.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let folder = |path: &Path| path.parent().and_then(|folder| folder.canonicalize().ok());
     one == other || (folder(one).is_some() && folder(one) == folder(other))

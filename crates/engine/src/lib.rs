@@ -1,9 +1,9 @@
 //! From one event to one verdict: selects, plans and runs hooks, and merges their answers.
 //!
-//! The hooks for an event are selected ([`select`]) and planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
-//! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing,
-//! and never fails: another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile
-//! listens to the [`Bus`]; what happened is written down by [`trace::Recorder`].
+//! The hooks for an event are selected ([`select`]) and planned ([`plan`]). Stage by stage, trust clears them
+//! ([`clear`]), they run, and their answers are merged into one [`Outcome`]. [`Engine::dispatch`] does all of this. It
+//! blocks, needs no runtime, prints nothing, and never fails: another program's failure is a value in the outcome. The
+//! [`Bus`] tells listeners what happens meanwhile, and [`trace::Recorder`] makes a record of it.
 //!
 //! ```
 //! use std::time::SystemTime;
@@ -55,16 +55,17 @@ pub mod trace;
 mod twin;
 
 pub use action::{ToolCall, ToolCaller, ToolFailure};
-pub use background::{Done, Late, Launcher, run_handed_over};
+pub use background::{FAILURE_FIELDS, LateResult, Launcher, TaskResult, run_handed_over};
 pub use bus::Bus;
-pub use clear::{Cleared, Step, clear};
+pub use clear::{ClearedStage, Step, clear};
 pub use engine::Engine;
-pub use environment::{DEPTH_VARIABLE, EXTENSION_VARIABLE, Environment};
+pub use environment::{DEPTH_VARIABLE, EVENT_VARIABLE, EXTENSION_VARIABLE, Environment, HOOK_VARIABLE};
 pub use facts::{Facts, Requirement};
+pub use limit::unbound_limit;
 pub use narrow::Surroundings;
-pub use plan::{Plan, Planned, plan};
-pub use rate::Rates;
+pub use plan::{ForecastStep, Plan, PlannedHook, plan};
+pub use rate::{LimitNow, Rates, is_used_up};
 pub use registry::{DuplicateId, Registry};
-pub use repeat::Earlier;
-pub use report::{Outcome, Process, Reason, Report, Skip, Spoken, Status, Summary, summarise};
+pub use repeat::EarlierDecision;
+pub use report::{HookOutput, Outcome, Process, Reason, Report, Skip, Status, Summary, summarise};
 pub use select::{Selection, select};

@@ -1,4 +1,4 @@
-//! From reports to one verdict: the failure policy of each hook, and what passes from one hook to the next.
+//! Merges reports into one verdict: applies each hook's failure policy, and passes changes from one hook to the next.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::report::{Outcome, Report, Skip};
 
 /// Applies the failure policy to what a failed hook decided.
 ///
-/// A readable refusal stands whatever the policy; a failure by itself is never dressed up as one, so the reason says
-/// that the hook failed.
+/// A readable refusal counts under every policy. A failure alone never looks like a refusal: the reason says that the
+/// hook failed.
 pub(crate) fn apply_policy(mut report: Report) -> Report {
     let name = &report.hook.spec.name;
     if report.verdict.reasons.is_empty() && !report.verdict.flow.continues() {
@@ -31,15 +31,15 @@ pub(crate) fn apply_policy(mut report: Report) -> Report {
 
 /// When a dispatch began, on both clocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
+pub(crate) struct DispatchStart {
     pub(crate) started: Instant,
     pub(crate) time: SystemTime,
 }
 
-/// An event on its way through the stages, with everything decided so far.
+/// An event on its way through the stages, with all decisions so far.
 #[derive(Debug)]
 pub(crate) struct Progress<'e> {
-    /// Copied when a hook changes it: most pass by without that, and a conversation in it may be long.
+    /// Copied only when a hook changes it: most hooks do not, and a conversation in it may be long.
     event: Cow<'e, Event>,
     pub(crate) verdict: Verdict,
     pub(crate) reports: Vec<Report>,
@@ -62,12 +62,12 @@ impl<'e> Progress<'e> {
         Cow::Owned(Event::clone(&self.event).with_extra(&self.verdict.data))
     }
 
-    /// Takes in what a stage decided, in plan order.
+    /// Merges the decisions of a stage, in plan order.
     pub(crate) fn take(&mut self, reports: Vec<Report>) {
         for report in reports {
             let verdict = report.verdict.clone();
-            if let Some(args) = patched(&self.event, &verdict.patch) {
-                self.event.to_mut().data.insert("args".to_owned(), args.into());
+            if let Some((field, args)) = patched(&self.event, &verdict.patch) {
+                self.event.to_mut().data.insert(field.to_owned(), args.into());
             }
             if let Some(kept) = &verdict.tools {
                 self.event.to_mut().keep_tools(kept);
@@ -84,17 +84,17 @@ impl<'e> Progress<'e> {
         mut self,
         original: &Event,
         plan: Vec<Vec<Arc<Hook>>>,
-        begun: Begun,
+        begun: DispatchStart,
         trace_id: &str,
     ) -> Outcome {
-        // A filter only takes away: what was not on offer is not kept either.
+        // A tool filter only removes tools: a tool that was not offered is not kept.
         if let Some(kept) = self.verdict.tools.as_mut().filter(|_| original.data.contains_key("available_tools")) {
             let offered = original.offered_tools();
             kept.retain(|tool| offered.contains(&tool.as_str()));
         }
         Outcome {
             event: self.event.kind,
-            modified_args: patched(original, &self.verdict.patch),
+            modified_args: patched(original, &self.verdict.patch).map(|(_, args)| args),
             verdict: self.verdict,
             reports: self.reports,
             skipped: self.skipped,
@@ -110,12 +110,13 @@ impl<'e> Progress<'e> {
     }
 }
 
-/// The complete arguments with a patch on top, if that changes them.
-pub(crate) fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Value>> {
+/// The complete arguments with a patch applied, and the name of their field; `None` if that changes nothing.
+pub(crate) fn patched(event: &Event, patch: &Map<String, Value>) -> Option<(&'static str, Map<String, Value>)> {
     if patch.is_empty() {
         return None;
     }
-    let before = event.args().cloned().unwrap_or_default();
-    let args = tool::patched(event.text("tool_name").unwrap_or_default(), &before, patch);
-    (args != before).then_some(args)
+    let ((_, field), (name, before)) = (event.kind.call_fields()?, event.call()?);
+    let before = before.cloned().unwrap_or_default();
+    let args = tool::patched(name, &before, patch);
+    (args != before).then_some((field, args))
 }

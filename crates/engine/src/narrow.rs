@@ -1,4 +1,4 @@
-//! What a hook itself says about when it is for: scope, file patterns, condition. Pure: no file, no clock.
+//! Decides by a hook's scope, file patterns and condition whether the hook is for an event. Pure: no file, no clock.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::report::{Reason, Skip};
 
-/// What patterns and conditions see beside the event.
+/// The surroundings that patterns and conditions see in addition to the event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surroundings {
     /// The folder we are in.
     pub cwd: String,
-    /// The root of the project, or else that folder.
+    /// The root of the project, or the folder above if there is no project.
     pub root: String,
     /// The variables that any hook may see.
     pub variables: Map<String, Value>,
@@ -28,16 +28,16 @@ impl Surroundings {
     }
 }
 
-/// Why a hook counts as failed although it is for the event, if it does.
+/// Why a hook counts as failed although it is for the event; `None` if it does not.
 type Failure = Option<String>;
 
-/// Whether a hook says anything about when it is for beside its matcher.
+/// Whether a hook limits its events by more than its matcher.
 pub(crate) fn is_narrow(hook: &Hook) -> bool {
     let sees = !hook.patterns.is_empty() || hook.condition.is_some();
     sees || hook.reach.value != Reach::All || hook.broken.is_some()
 }
 
-/// Whether a hook is for this event. The surroundings are looked at only for patterns and conditions.
+/// Whether a hook is for this event. The surroundings are computed only for patterns and conditions.
 pub(crate) fn narrow<'s>(
     hook: &Arc<Hook>,
     event: &Event,
@@ -79,7 +79,7 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
     let patterns = hook.patterns.text().join("`, `");
     if paths.is_empty() && event.kind.is_file() {
         let why = format!("the event has no `path`, which its `filePatterns` `{patterns}` look at");
-        return if hook.is_gate() { Ok(Some(why)) } else { Err(Skip::new(hook, Reason::Pattern, why)) };
+        return Skip::new(hook, Reason::Pattern, why).failure_of_gate().map(Some);
     }
     let detail = match paths.as_slice() {
         [] => format!("`filePatterns` wants a file that matches `{patterns}`, and the event names none"),
@@ -92,7 +92,7 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
     Err(Skip::new(hook, Reason::Pattern, detail))
 }
 
-/// A condition that cannot be answered skips the hook, unless its failure stands in the way of the operation.
+/// If a condition cannot be evaluated, the hook is skipped. A gate fails instead.
 fn condition<'s>(
     hook: &Arc<Hook>,
     event: &Event,
@@ -124,7 +124,7 @@ fn condition_scope<'a>(
     ConditionScope::new(event.kind.name(), &event.data, cwd, &surroundings.variables, source)
 }
 
-/// What a hook's condition looks at, and what that is for an event.
+/// The parts of an event that a hook's condition reads, with their values.
 pub(crate) fn condition_values(hook: &Hook, event: &Event, surroundings: &Surroundings) -> Vec<SeenValue> {
     let Some(Ok(condition)) = &hook.condition else { return Vec::new() };
     let cwd = surroundings.cwd(event);
@@ -132,5 +132,5 @@ pub(crate) fn condition_values(hook: &Hook, event: &Event, surroundings: &Surrou
 }
 
 fn unanswered(hook: &Arc<Hook>, why: &str) -> Result<Failure, Skip> {
-    if hook.is_gate() { Ok(Some(why.to_owned())) } else { Err(Skip::new(hook, Reason::Condition, why)) }
+    Skip::new(hook, Reason::Condition, why).failure_of_gate().map(Some)
 }

@@ -1,4 +1,4 @@
-//! Which hooks run for an event, in which order, and why each other one does not. Pure: no file, no clock.
+//! Plans which hooks run for an event, in which order, and why each other one does not. Pure: no file, no clock.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -16,30 +16,39 @@ use crate::twin;
 pub struct Plan {
     /// The event.
     pub event: EventKind,
-    /// The hooks to run: stages one after the other, the hooks of a stage at once.
-    pub stages: Vec<Vec<Planned>>,
+    /// The hooks to run: stages run one after the other, the hooks of a stage at once.
+    pub stages: Vec<Vec<PlannedHook>>,
     /// The hooks that do not run.
     pub skipped: Vec<Skip>,
 }
 
-/// A hook that is to run.
+/// A hook in the plan.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub struct PlannedHook {
     hook: Arc<Hook>,
-    /// What only few have, so that the others stay cheap to copy.
-    more: Option<Box<More>>,
+    /// Rare fields, kept apart so that the common case is cheap to copy.
+    more: Option<Box<PlannedExtras>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct More {
+struct PlannedExtras {
     failure: Option<String>,
     twins: Vec<Arc<Hook>>,
 }
 
-impl Planned {
-    fn new(hook: &Arc<Hook>, failure: Option<String>) -> Planned {
-        let more = failure.map(|failure| Box::new(More { failure: Some(failure), twins: Vec::new() }));
-        Planned { hook: Arc::clone(hook), more }
+/// A hook that would run now, or fail without running.
+#[derive(Clone, Debug)]
+pub struct ForecastStep {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// Why it would fail.
+    pub failure: Option<String>,
+}
+
+impl PlannedHook {
+    fn new(hook: &Arc<Hook>, failure: Option<String>) -> PlannedHook {
+        let more = failure.map(|failure| Box::new(PlannedExtras { failure: Some(failure), twins: Vec::new() }));
+        PlannedHook { hook: Arc::clone(hook), more }
     }
 
     /// Why it counts as failed without having run.
@@ -47,7 +56,7 @@ impl Planned {
         self.more.as_ref()?.failure.as_deref()
     }
 
-    /// Later hooks that would do the very same thing: of all of them, the first that may run stands for the others.
+    /// Later hooks that do exactly the same. Of the hook and its twins, only the first that may run does.
     pub fn twins(&self) -> &[Arc<Hook>] {
         self.more.as_ref().map_or(&[], |more| &more.twins)
     }
@@ -58,7 +67,7 @@ impl Planned {
     }
 }
 
-impl Deref for Planned {
+impl Deref for PlannedHook {
     type Target = Arc<Hook>;
 
     fn deref(&self) -> &Arc<Hook> {
@@ -66,18 +75,19 @@ impl Deref for Planned {
     }
 }
 
-/// Plans what was selected for an event.
+/// Makes the plan from the hooks selected for an event.
 pub fn plan(event: EventKind, selection: Selection<'_>, facts: &Facts) -> Plan {
     let mut plan = Plan { event, stages: Vec::new(), skipped: selection.skipped };
     let mut twins = facts.twins.then(Twins::default);
     for Candidate { hook, failure } in selection.candidates {
-        if failure.is_none()
-            && let Err(skip) = facts.admit(hook)
-        {
-            plan.skipped.push(skip);
-            continue;
-        }
-        let planned = Planned::new(hook, failure);
+        let failure = match failure.map_or_else(|| facts.admit(hook), |failure| Ok(Some(failure))) {
+            Ok(failure) => failure,
+            Err(skip) => {
+                plan.skipped.push(skip);
+                continue;
+            }
+        };
+        let planned = PlannedHook::new(hook, failure);
         if !twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned, facts)) {
             add(&mut plan.stages, planned);
         }
@@ -85,8 +95,8 @@ pub fn plan(event: EventKind, selection: Selection<'_>, facts: &Facts) -> Plan {
     plan
 }
 
-/// Where a hook goes: neighbours that may run at once share a stage.
-fn next(stages: &[Vec<Planned>], new: &Planned) -> (usize, usize) {
+/// The place of a new hook: neighbours that may run in parallel share a stage.
+fn next(stages: &[Vec<PlannedHook>], new: &PlannedHook) -> (usize, usize) {
     match stages.last() {
         Some(stage) if new.spec.parallel && stage.last().is_some_and(|neighbour| neighbour.spec.parallel) => {
             (stages.len() - 1, stage.len())
@@ -95,7 +105,7 @@ fn next(stages: &[Vec<Planned>], new: &Planned) -> (usize, usize) {
     }
 }
 
-fn add(stages: &mut Vec<Vec<Planned>>, new: Planned) {
+fn add(stages: &mut Vec<Vec<PlannedHook>>, new: PlannedHook) {
     let (stage, _) = next(stages, &new);
     match stages.get_mut(stage) {
         Some(stage) => stage.push(new),
@@ -103,23 +113,24 @@ fn add(stages: &mut Vec<Vec<Planned>>, new: Planned) {
     }
 }
 
-/// The hooks of a plan, by what they do.
+/// The hooks of a plan, by fingerprint.
 #[derive(Debug, Default)]
 struct Twins {
-    /// Fingerprint and place: stage, and position in it.
+    /// By fingerprint, each place as a stage and the position in it.
     places: HashMap<u64, Vec<(usize, usize)>>,
 }
 
 impl Twins {
-    /// Puts a hook beside one that is planned already and does the same; if there is none, it will be the next of the plan.
-    fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned, facts: &Facts) -> bool {
+    /// Adds a hook to the twins of a planned one that does the same. Otherwise it notes the hook as the next one of the
+    /// plan.
+    fn join(&mut self, stages: &mut [Vec<PlannedHook>], new: &PlannedHook, facts: &Facts) -> bool {
         let places = self.places.entry(twin::fingerprint(new)).or_default();
         let at = |place: &&(usize, usize)| stages.get(place.0).and_then(|stage| stage.get(place.1));
         let twin =
             places.iter().find(|place| at(place).is_some_and(|planned| twin::same(planned, new, facts))).copied();
         let earlier = twin.and_then(|(stage, position)| stages.get_mut(stage)?.get_mut(position));
         if let Some(earlier) = earlier {
-            earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));
+            earlier.more.get_or_insert_with(|| Box::new(PlannedExtras::default())).twins.push(Arc::clone(&new.hook));
             return true;
         }
         places.push(next(stages, new));

@@ -1,4 +1,4 @@
-//! What people and models get to read: without secrets, and not too long.
+//! Prepares text for people and models: hides secrets and cuts long texts.
 
 use std::borrow::Cow;
 use std::mem;
@@ -40,7 +40,7 @@ pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Repo
     report
 }
 
-/// Hides secrets in the data that leaves the engine; the hooks among themselves have passed it on as it was.
+/// Hides secrets in the data that leaves the engine. Among the hooks, the data passed unchanged.
 pub(crate) fn leaving(mut outcome: Outcome, environment: &Environment) -> Outcome {
     if !outcome.verdict.data.is_empty() {
         let redactor = redactor(outcome.reports.iter().map(|report| report.hook.as_ref()), environment);
@@ -49,7 +49,7 @@ pub(crate) fn leaving(mut outcome: Outcome, environment: &Environment) -> Outcom
     outcome
 }
 
-/// A key may be a secret as well as what stands under it.
+/// Both keys and values may be secrets.
 fn hide(map: &mut Map<String, Value>, redactor: &Redactor) {
     for (key, mut value) in mem::take(map) {
         hide_in(&mut value, redactor);
@@ -63,7 +63,7 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
         Value::Array(list) => list.iter_mut().for_each(|value| hide_in(value, redactor)),
         Value::Object(map) => hide(map, redactor),
         Value::Number(number) => {
-            // A number that is a secret becomes the text that stands for it.
+            // If a number is a secret, the placeholder text replaces it.
             if let Cow::Owned(hidden) = redactor.redact_str(&number.to_string()) {
                 *value = hidden.into();
             }
@@ -72,7 +72,7 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-/// Knows the secrets of the environment and of these hooks.
+/// A redactor for the secrets of the environment and of these hooks.
 pub(crate) fn redactor<'a>(hooks: impl Iterator<Item = &'a Hook>, environment: &Environment) -> Redactor {
     Redactor::new(environment.secrets().chain(hooks.flat_map(|hook| declared(hook, environment))).collect::<Vec<_>>())
 }
@@ -82,12 +82,12 @@ fn declared(hook: &Hook, environment: &Environment) -> impl Iterator<Item = (Str
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
     let settings = hook.settings.iter().filter(|setting| setting.secret);
-    // What nobody has fetched cannot have been said either.
+    // A secret that was never fetched cannot appear in any text.
     let settings = settings.filter_map(|setting| Some((setting.name.clone(), setting.value.known()?.to_owned())));
     own.chain(passed).chain(settings)
 }
 
-/// What the headers of a hook prove its identity with, whole and without the scheme before it.
+/// The credentials in a hook's headers, both whole and without the scheme in front.
 fn credentials(hook: &Hook) -> Vec<(String, String)> {
     let headers = hook.spec.action.descriptor().headers();
     let telling =

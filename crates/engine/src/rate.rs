@@ -1,4 +1,4 @@
-//! How often hooks may run: limits of a hook's own and for all together, kept in one file for all processes.
+//! Limits how often hooks may run, each by itself and all together. One file holds the counts for all processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,28 +7,63 @@ use std::time::Duration;
 
 use ollm_protocol::{Hook, RateLimit};
 use ollm_store::digest_bytes;
-use ollm_store::usage::{self, Quota, Used};
+use ollm_store::usage::{self, Quota, UsedQuota};
 
 use crate::report::{Reason, Skip};
 use ollm_trust::Clock;
 
-/// What all hooks together are counted under.
+/// The key under which all hooks together are counted.
 const ALL: &str = "all";
+/// The text that follows the name of a used-up limit.
+const USED_UP: &str = " is used up; it may run again in ";
 
-/// The limits, and where is kept how much of them is used up.
+/// Whether this reason of a skip or a failure is a used-up limit.
+pub fn is_used_up(why: &str) -> bool {
+    why.contains(USED_UP)
+}
+
+/// The present state of a limit that was used up earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitNow {
+    /// The same.
+    Same,
+    /// The limit has changed: whether it would be used up is not known.
+    Changed,
+    /// The hook has no such limit any more.
+    Gone,
+}
+
+/// The limits, and the file that holds their counts.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// How often all hooks together may run in a minute, and the cooldown of each hook that has none of its own. Built-in
-    /// hooks, and hooks whose failure would stand in the way, run all the same: a flood of events must not open a gate.
+    /// How often all hooks together may run in a minute, and the cooldown of hooks that declare none. Required hooks
+    /// and gates are exempt: a flood of events must neither open a gate nor close it.
     pub global: RateLimit,
     path: PathBuf,
     clock: Clock,
+    /// In a replay: the hooks whose limits were used up in the original run, by id, with the details.
+    replayed: Option<BTreeMap<String, String>>,
 }
 
 impl Rates {
-    /// Limits whose state is kept in a file, which is opened only for hooks that have a limit.
+    /// Limits with their counts in a file. The file is opened only for hooks that have a limit.
     pub fn new(path: PathBuf, clock: Clock) -> Rates {
-        Rates { global: RateLimit::default(), path, clock }
+        Rates { global: RateLimit::default(), path, clock, replayed: None }
+    }
+
+    /// From now on counts no runs. Only these hooks may not run, each by id with its reason.
+    pub fn replay(&mut self, exhausted: BTreeMap<String, String>) {
+        self.replayed = Some(exhausted);
+    }
+
+    /// The present state of the limit that was used up for this reason.
+    pub fn limit_now(&self, hook: &Hook, why: &str) -> LimitNow {
+        let quotas = self.quotas(hook);
+        match quotas.iter().find(|quota| why.contains(whose(quota))) {
+            Some(quota) if why.contains(&limit(quota)) => LimitNow::Same,
+            Some(_) => LimitNow::Changed,
+            None => LimitNow::Gone,
+        }
     }
 
     pub(crate) fn limits_all(&self) -> bool {
@@ -36,18 +71,27 @@ impl Rates {
     }
 
     pub(crate) fn limits(&self, hook: &Hook) -> bool {
+        let is_replayed = |exhausted: &BTreeMap<String, String>| exhausted.contains_key(hook.id());
+        self.replayed.as_ref().map_or_else(|| self.has_limit(hook), is_replayed)
+    }
+
+    fn has_limit(&self, hook: &Hook) -> bool {
         hook.spec.rate_limit != RateLimit::default() || self.is_held_to_global(hook)
     }
 
-    /// The hooks that may not run now, by id, and why; nothing is taken.
+    /// The hooks that may not run now, by id with the reason. Takes no run from any limit.
     pub(crate) fn exhausted<'a>(&self, hooks: impl Iterator<Item = &'a Arc<Hook>>) -> BTreeMap<String, String> {
+        if let Some(replayed) = &self.replayed {
+            let why = |hook: &Arc<Hook>| Some((hook.id().to_owned(), replayed.get(hook.id())?.clone()));
+            return hooks.filter_map(why).collect();
+        }
         let limited: Vec<(&Arc<Hook>, Vec<Quota>)> =
             hooks.map(|hook| (hook, self.quotas(hook))).filter(|(_, quotas)| !quotas.is_empty()).collect();
         if limited.is_empty() {
             return BTreeMap::new();
         }
-        // What is wrong with the file is said when a hook runs.
-        let used = Used::read(&self.path).unwrap_or_default();
+        // A fault of the file is reported when a hook runs.
+        let used = UsedQuota::read(&self.path).unwrap_or_default();
         let now = (self.clock)();
         let why = |quotas: &[Quota]| {
             let (index, wait) = used.exhausted(quotas, now)?;
@@ -56,13 +100,17 @@ impl Rates {
         limited.iter().filter_map(|(hook, quotas)| Some((hook.id().to_owned(), why(quotas)?))).collect()
     }
 
-    /// Takes one run from the limits of a hook; what is odd about that, otherwise why it may not run.
+    /// Takes one run from a hook's limits. Returns a warning if there is one; the error says why the hook may not run.
     pub(crate) fn take(&self, hook: &Arc<Hook>) -> Result<Option<String>, Skip> {
+        if let Some(replayed) = &self.replayed {
+            let used_up = replayed.get(hook.id());
+            return used_up.map_or(Ok(None), |why| Err(Skip::new(hook, Reason::RateLimited, why)));
+        }
         let quotas = self.quotas(hook);
         if quotas.is_empty() {
             return Ok(None);
         }
-        // A limit is there to spare people; where it cannot be kept, that must not silence the hook.
+        // A limit protects people from noise. If it cannot be kept, the hook must still run.
         let usage = match usage::take(&self.path, &quotas, self.clock) {
             Ok(usage) => usage,
             Err(error) => return Ok(Some(format!("its rate limit could not be kept: {error}"))),
@@ -81,24 +129,32 @@ impl Rates {
         let global = if self.is_held_to_global(hook) { self.global } else { RateLimit::default() };
         let own = RateLimit { cooldown: hook.spec.rate_limit.cooldown.or(global.cooldown), ..hook.spec.rate_limit };
         let all = RateLimit { cooldown: None, ..global };
-        // Hashing a name is dear, and most hooks have no limit.
+        // Hashing a name is slow, and most hooks have no limit.
         [quota(&|| key(hook), own), quota(&|| ALL.to_owned(), all)].into_iter().flatten().collect()
     }
 
-    fn is_held_to_global(&self, hook: &Hook) -> bool {
+    /// Whether the limit for all hooks together applies to a hook.
+    pub fn is_held_to_global(&self, hook: &Hook) -> bool {
         self.limits_all() && !hook.spec.source.is_required() && !hook.is_gate()
     }
 }
 
-/// Which limit is used up, and until when.
+/// The name of the used-up limit, and the time until the hook may run again.
 fn said(quota: &Quota, wait: Duration) -> String {
-    let whose = if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its rate limit" };
+    format!("{}{USED_UP}{:.1} s", limit(quota), wait.as_secs_f64())
+}
+
+fn whose(quota: &Quota) -> &'static str {
+    if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its rate limit" }
+}
+
+fn limit(quota: &Quota) -> String {
     let limits = [
         quota.per_minute.map(|count| format!("{count} per minute")),
         quota.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("{pause:?} between runs")),
     ];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
-    format!("{whose} of {} is used up; it may run again in {:.1} s", limits.join(", "), wait.as_secs_f64())
+    format!("{} of {}", whose(quota), limits.join(", "))
 }
 
 /// Two projects may have hooks of the same id; each has its own count.

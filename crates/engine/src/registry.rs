@@ -1,7 +1,8 @@
-//! The hooks that are there, and an index that finds the ones for an event without looking at the others.
+//! The registered hooks, and an index that finds the hooks for an event without checking all others.
 //!
-//! Matchers are compiled once, at registration: exact names and prefixes go into maps, so that one event among ten
-//! thousand hooks costs as much as its matches. All names of a tool share one key, looked up once per matcher and event.
+//! Matchers are compiled once, at registration. Exact names and prefixes go into maps, so the cost of an event depends
+//! on its matches, even among ten thousand hooks. All names of a tool share one key, which is looked up once per
+//! matcher and event.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::twin;
 pub struct DuplicateId {
     /// The id.
     pub id: String,
-    /// Where the hook that has it was declared.
+    /// Where the hook with this id was declared.
     pub holder: String,
 }
 
@@ -37,7 +38,7 @@ impl Registry {
         Registry::default()
     }
 
-    /// Adds a hook for all its events.
+    /// Adds a hook to the index of each of its events.
     pub fn register(&mut self, hook: Hook) -> Result<Arc<Hook>, DuplicateId> {
         if let Some(holder) = self.ids.get(hook.id()) {
             return Err(DuplicateId { id: hook.id().to_owned(), holder: declared(holder) });
@@ -56,7 +57,7 @@ impl Registry {
         self.events.get(&kind).map(|index| index.hooks().cloned().collect()).unwrap_or_default()
     }
 
-    /// Removes a hook from all its events; false when there is none with this id.
+    /// Removes a hook from all its events; false if no hook has this id.
     pub fn unregister(&mut self, id: &str) -> bool {
         let Some(hook) = self.ids.remove(id) else { return false };
         for kind in &hook.events {
@@ -71,7 +72,7 @@ impl Registry {
         kinds.map(|kind| (kind, self.for_event(kind))).filter(|(_, hooks)| !hooks.is_empty()).collect()
     }
 
-    /// Removes all hooks of an event; those with other events stay there.
+    /// Removes all hooks of an event; hooks with other events stay registered for those.
     pub fn clear_event(&mut self, kind: EventKind) {
         self.keep(kind, |_| false);
         let events = &self.events;
@@ -83,7 +84,7 @@ impl Registry {
         });
     }
 
-    /// Removes everything.
+    /// Removes all hooks.
     pub fn clear(&mut self) {
         *self = Registry { registered: self.registered, ..Registry::default() };
     }
@@ -109,7 +110,7 @@ impl Registry {
         self.events.get(&kind).map(|index| index.fitting(subject)).unwrap_or_default()
     }
 
-    /// All hooks of an event, in the order they should run: those that are for a subject may be for this one.
+    /// All hooks of an event, in the order they should run, for an event without a subject: any of them may be for it.
     pub(crate) fn possible(&self, kind: EventKind) -> Vec<&Arc<Hook>> {
         let mut entries: Vec<&Entry> =
             self.events.get(&kind).map(|index| index.entries.iter().collect()).unwrap_or_default();
@@ -127,7 +128,7 @@ impl Registry {
         others.map(|hook| Skip::new(hook, Reason::Matcher, why(hook))).collect()
     }
 
-    /// Whether two hooks of an event may do the very same thing.
+    /// Whether two hooks of an event may be identical in what they do.
     pub(crate) fn has_twins(&self, kind: EventKind) -> bool {
         self.events.get(&kind).is_some_and(|index| index.has_twins)
     }
@@ -144,7 +145,7 @@ impl Registry {
     }
 }
 
-/// Scope rank, priority, registration: the order of execution.
+/// Scope rank, priority and registration number: the order of execution.
 type Turn = (u8, ollm_protocol::Priority, u64);
 
 #[derive(Debug)]
@@ -161,9 +162,9 @@ struct EventIndex {
     exact: HashMap<String, Vec<usize>>,
     prefixes: HashMap<String, Vec<usize>>,
     prefix_lengths: Vec<usize>,
-    /// Matchers that only a look at the subject can decide.
+    /// Matchers that have no place in the maps and must check the subject.
     others: Vec<usize>,
-    /// What the hooks do, by fingerprint.
+    /// The fingerprints of what the hooks do.
     fingerprints: HashSet<u64>,
     has_twins: bool,
 }

@@ -1,4 +1,5 @@
-//! A second answer to the same event: what hooks decided a moment ago stands, and only the built-in guards judge anew.
+//! Answers the same event a second time: an earlier decision of the hooks stands, and only the built-in guards run
+//! again.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,31 +11,31 @@ use crate::engine::{Engine, Listing, trace_id};
 use crate::merge::patched;
 use crate::report::{Outcome, Report};
 
-/// What an earlier dispatch of the same event decided.
+/// The decision of an earlier dispatch of the same event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Earlier {
-    /// What all hooks decided together.
+pub struct EarlierDecision {
+    /// The merged verdict of all hooks.
     pub verdict: Verdict,
-    /// The dispatch.
+    /// The trace id of that dispatch.
     pub trace_id: String,
 }
 
 impl Engine {
-    /// The outcome of an event that was dispatched a moment ago: no hook runs but the built-in ones. Nothing where those are
-    /// stricter now than what was decided then; the event has to be dispatched again.
-    pub fn repeat(&self, event: &Event, earlier: Earlier) -> Option<Outcome> {
+    /// The outcome of an event that was dispatched a moment ago; only built-in hooks run. `None` if these are stricter
+    /// now than the earlier decision: then the event must be dispatched again.
+    pub fn repeat(&self, event: &Event, earlier: EarlierDecision) -> Option<Outcome> {
         let (started, time) = (Instant::now(), self.trust.now());
-        let Earlier { verdict, trace_id: answered_by } = earlier;
+        let EarlierDecision { verdict, trace_id: answered_by } = earlier;
         let mut reports = self.judged_by_guards(event);
         let modified_args = patched(event, &verdict.patch);
-        if let Some(args) = &modified_args {
+        if let Some((field, args)) = &modified_args {
             let mut changed = event.clone();
-            changed.data.insert("args".to_owned(), args.clone().into());
+            changed.data.insert((*field).to_owned(), args.clone().into());
             reports.extend(self.judged_by_guards(&changed));
         }
         let strictest = reports.iter().map(|report| report.verdict.flow).max().unwrap_or(Flow::NoOpinion);
         (strictest <= verdict.flow).then(|| Outcome {
-            modified_args,
+            modified_args: modified_args.map(|(_, args)| args),
             verdict,
             plan: vec![reports.iter().map(|report| Arc::clone(&report.hook)).collect()],
             reports,

@@ -1,4 +1,4 @@
-//! What happened to each hook of an event: the ones that ran, and the ones that did not and why.
+//! Reports on each hook of an event: the hooks that ran, and the hooks that did not, with the reason.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 
 /// How a hook's run went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Status {
     /// It answered and did not refuse.
     Ok,
     /// It refused.
     Blocked,
-    /// It failed; what that means for the operation its failure policy decided.
+    /// It failed; its failure policy decided what that means for the operation.
     Failed,
     /// It did not answer in time.
     Timeout,
@@ -40,58 +41,58 @@ pub struct Report {
     pub hook: Arc<Hook>,
     /// How it went.
     pub status: Status,
-    /// What it decided, its failure policy included.
+    /// Its decision, after its failure policy was applied.
     pub verdict: Verdict,
     /// When it began.
     pub started: Instant,
     /// How long it took.
     pub duration: Duration,
-    /// What its process left behind, if it has started one.
+    /// The data of its process, if it started one.
     pub process: Option<Process>,
     /// What went wrong.
     pub error: Option<String>,
-    /// What its process wrote on standard error, where it failed with more than one line.
+    /// The standard error of its process, if it failed with more than one line.
     pub stack: Option<String>,
-    /// What was odd but accepted.
+    /// Oddities that were accepted.
     pub warnings: Vec<String>,
-    /// What its program opened and reached, where that was asked for.
+    /// The files and addresses that its program accessed, if the box notes everything.
     pub accesses: Vec<WatchedAccess>,
-    /// Whether something it started kept its output open after it ended.
+    /// Whether a process it started kept its output open after it ended.
     pub leaky: bool,
-    /// Whether it refused in so many words, as opposed to failing.
+    /// Whether it refused in its answer, as opposed to failing.
     pub refused: bool,
-    /// Whether nobody waited for it: it goes on by itself and decides nothing.
+    /// Whether it runs in the background: the event does not wait for it, and it decides nothing.
     pub detached: bool,
 }
 
 impl Report {
-    /// The line about a failure, with who failed; none where nothing did.
+    /// A line with the failure and the hook that failed; `None` if it did not fail.
     pub fn failure(&self) -> Option<String> {
         self.error.as_ref().map(|error| format!("{} failed: {error}", self.hook.spec.label()))
     }
 }
 
-/// What a hook's process left behind.
+/// Data of a hook's process after its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Process {
     /// Its exit status, if it ended by itself.
     pub exit: Option<i32>,
-    /// The signal of somebody else that ended it.
+    /// The signal that ended it, if another process sent one.
     pub signal: Option<i32>,
-    /// How many bytes it was given on standard input.
+    /// How many bytes it got on standard input.
     pub bytes_in: usize,
-    /// How many bytes it wrote on standard output, as far as they were read.
+    /// How many bytes of its standard output were read.
     pub bytes_out: usize,
-    /// How many bytes it wrote on standard error, as far as they were read.
+    /// How many bytes of its standard error were read.
     pub bytes_err: usize,
-    /// What it wrote, without secrets and not too long; kept only while somebody listens to the bus.
-    pub spoken: Option<Spoken>,
+    /// Its output, cut and without secrets; kept only while the bus has a listener.
+    pub spoken: Option<HookOutput>,
 }
 
-/// What a hook's process wrote.
+/// The output of a hook's process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spoken {
+pub struct HookOutput {
     /// On standard output.
     pub stdout: String,
     /// On standard error.
@@ -138,7 +139,7 @@ impl Reason {
         }
     }
 
-    /// Whether a person's approval is what is missing.
+    /// Whether the hook lacks a person's approval.
     pub fn needs_approval(self) -> bool {
         matches!(self, Reason::Untrusted | Reason::Modified)
     }
@@ -146,18 +147,25 @@ impl Reason {
 
 /// A hook that did not run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Skip {
     /// The hook.
     pub hook: Arc<Hook>,
     /// Why.
     pub reason: Reason,
-    /// Why in particular, and the way out.
+    /// The details, with the remedy.
     pub detail: String,
 }
 
 impl Skip {
-    pub(crate) fn new(hook: &Arc<Hook>, reason: Reason, detail: impl Into<String>) -> Skip {
+    /// A hook that does not run, with the reason and the details.
+    pub fn new(hook: &Arc<Hook>, reason: Reason, detail: impl Into<String>) -> Skip {
         Skip { hook: Arc::clone(hook), reason, detail: detail.into() }
+    }
+
+    /// If the hook is a gate, the details become its failure. Any other hook is skipped.
+    pub(crate) fn failure_of_gate(self) -> Result<String, Skip> {
+        if self.hook.is_gate() { Ok(self.detail) } else { Err(self) }
     }
 }
 
@@ -171,40 +179,40 @@ pub(crate) fn declared(hook: &Hook) -> String {
     }
 }
 
-/// Everything that came of one event.
+/// The result of one event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The event.
     pub event: EventKind,
-    /// What all hooks decided together.
+    /// The merged verdict of all hooks.
     pub verdict: Verdict,
-    /// The complete arguments, when a hook changed them.
+    /// The complete arguments, if a hook changed them.
     pub modified_args: Option<Map<String, Value>>,
     /// The hooks that ran, in plan order.
     pub reports: Vec<Report>,
     /// The hooks that fit but did not run.
     pub skipped: Vec<Skip>,
-    /// A name for this dispatch, unique and ordered by time.
+    /// The id of this dispatch, unique and ordered by time.
     pub trace_id: String,
-    /// The dispatch of another process that decided this, where the same call was asked about twice.
+    /// The dispatch in another process that made this decision, if the same call was asked about twice.
     pub answered_by: Option<String>,
-    /// Why a refusal had no effect, where whoever asked cannot be told of one.
+    /// Why a refusal had no effect: the calling program cannot receive one.
     pub unheard: Option<String>,
-    /// What a person should know that concerns no hook that ran or was skipped.
+    /// Notes for a person that concern no hook that ran or was skipped.
     pub notes: Vec<String>,
-    /// What was to run: stages one after the other, the hooks of a stage at once.
+    /// The planned hooks: stages run one after the other, the hooks of a stage at once.
     pub plan: Vec<Vec<Arc<Hook>>>,
     /// When the dispatch began, by the engine's clock.
     pub time: SystemTime,
-    /// The same on the clock that nobody sets.
+    /// The same by the monotonic clock.
     pub started: Instant,
-    /// How long all of it took.
+    /// How long the dispatch took.
     pub duration: Duration,
 }
 
 impl Outcome {
-    /// A verdict that no hook had a part in.
+    /// An outcome whose verdict comes from no hook.
     pub fn of(event: EventKind, verdict: Verdict) -> Outcome {
         Outcome {
             event,
@@ -223,13 +231,13 @@ impl Outcome {
         }
     }
 
-    /// Whether the operation goes on without asking anybody.
+    /// Whether the operation goes on without asking a person.
     pub fn continues(&self) -> bool {
         self.verdict.flow.continues()
     }
 }
 
-/// Many runs in numbers.
+/// Counts over many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Summary {

@@ -1,4 +1,4 @@
-//! Runs trusted hooks: the event goes in, the process runs within its limits, the answer comes out as a report.
+//! Runs trusted hooks: each gets the event, runs within its limits, and its answer becomes a report.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -9,58 +9,60 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
-use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
+use ollm_protocol::{End, Event, EventKind, Flow, Hook, HookAnswer, Output, Verdict};
 
-use crate::action::{self, ActionContext, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
+use crate::action::{
+    self, ActionContext, CallTracker, PreparedAction, RemoteTask, Task, TaskReply, ToolCaller, prepare,
+};
 use crate::background::Background;
 use crate::boxed_job::RunningBox;
 use crate::bus::Wire;
 use crate::clear::Step;
 use crate::environment::Environment;
-use crate::limit::exceeded;
+use crate::limit::{exceeded, unbound_limit};
 use crate::merge::apply_policy;
 use crate::present::presentable;
-use crate::report::{Process, Report, Spoken, Status};
+use crate::report::{HookOutput, Process, Report, Status};
 use crate::template::TemplateWarning;
 use ollm_trust::Trusted;
 
-/// How often a caller who may lose interest is asked whether it has.
+/// How often `stop` is asked whether the hooks should end.
 const LOOKING: Duration = Duration::from_millis(20);
-/// The most that is kept of what a failed hook wrote on standard error.
+/// The most bytes kept of a failed hook's standard error.
 const LONGEST_STACK: usize = 8 << 10;
-/// What is said of a hook that was not allowed to finish.
+/// The error of a hook that was ended early, if no other is given.
 const INTERRUPTED: &str = "was interrupted";
 
-/// What hooks are run with.
+/// The values that hooks are run with.
 pub(crate) struct RunContext<'a> {
     pub(crate) children: &'a Children,
     pub(crate) environment: &'a Environment,
     pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
     pub(crate) background: &'a Background,
-    /// Whether nobody wants the hooks to go on.
+    /// Whether the hooks should stop.
     pub(crate) stop: Stop<'a>,
-    /// The dispatch at hand, and how its listeners are told.
+    /// The present dispatch, and its way to the bus.
     pub(crate) wire: Wire<'a>,
 }
 
-/// Says, when it is asked, that nobody wants the hooks to go on.
+/// Says, when asked, whether the hooks should stop.
 #[derive(Clone, Copy)]
 pub(crate) struct Stop<'a> {
     asked: Option<&'a (dyn Fn() -> bool + Sync)>,
-    /// What is said of a hook that was not allowed to finish.
+    /// The error of a hook that was ended early.
     why: &'a str,
 }
 
 impl<'a> Stop<'a> {
-    /// All hooks may finish.
+    /// Never stops the hooks.
     pub(crate) const NEVER: Stop<'static> = Stop { asked: None, why: INTERRUPTED };
 
-    /// Hooks may go on until this says that nobody wants them to.
+    /// Stops the hooks once this function returns true.
     pub(crate) fn when(asked: &'a (dyn Fn() -> bool + Sync)) -> Stop<'a> {
         Stop { asked: Some(asked), why: INTERRUPTED }
     }
 
-    /// The same, and this is said of hooks that were not done.
+    /// The same, with this error for hooks that were not done.
     pub(crate) fn because(self, why: &'a str) -> Stop<'a> {
         Stop { why, ..self }
     }
@@ -69,32 +71,32 @@ impl<'a> Stop<'a> {
         self.asked.is_some_and(|asked| asked())
     }
 
-    /// Why a hook was ended; a signal may have been faster.
+    /// Why a hook was ended. If `stop` is not set, a signal interrupted the hook first.
     fn reason(self) -> String {
         if self.is_set() { self.why } else { INTERRUPTED }.to_owned()
     }
 }
 
-/// Runs the hooks of one stage at once; the reports are in plan order.
+/// Runs the hooks of one stage at the same time; the reports are in plan order.
 pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
-    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent, RunningBox)> = Vec::with_capacity(steps.len());
-    let mut remote_tasks: Vec<(usize, &Trusted<Hook>, Sent, PendingTask)> = Vec::new();
+    let mut waiting: Vec<(usize, &Trusted<Hook>, SentTask, RunningBox)> = Vec::with_capacity(steps.len());
+    let mut remote_tasks: Vec<(usize, &Trusted<Hook>, SentTask, PendingTask)> = Vec::new();
     for step in steps {
         means.wire.starts(step.hook(), event);
-        let mut sent = Sent::now();
+        let mut sent = SentTask::now();
         let report = match step {
             Step::Fail(hook, why) => Some(failed(hook, why.clone(), &sent)),
             Step::Run(trusted) => {
                 let hook = trusted.hook();
                 let context = ActionContext { trusted, event, environment: means.environment, tools: means.tools };
                 match prepare(&context) {
-                    Prepared::Task(task, warnings) if hook.detached(event.kind) => {
+                    PreparedAction::Task(task, warnings) if hook.detached(event.kind) => {
                         sent.warnings = warnings;
                         Some(left(hook, means.background.start(hook, event, task, means), &sent))
                     }
-                    Prepared::Task(Task::Job(job), warnings) => match job.held() {
+                    PreparedAction::Task(Task::Job(job), warnings) => match job.held() {
                         Ok((job, running)) => {
                             (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
                             waiting.push((reports.len(), trusted, sent, running));
@@ -103,17 +105,17 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
                         }
                         Err(why) => Some(failed(hook, why, &sent)),
                     },
-                    Prepared::Task(Task::Remote(remote_task), warnings) => {
+                    PreparedAction::Task(Task::Remote(remote_task), warnings) => {
                         sent.warnings = warnings;
                         let away = PendingTask::send(remote_task, sent.started);
                         remote_tasks.push((reports.len(), trusted, sent, away));
                         None
                     }
-                    Prepared::Decided(verdict, warnings) => {
+                    PreparedAction::Decided(verdict, warnings) => {
                         sent.warnings = warnings;
                         Some(decided(hook, *verdict, &sent))
                     }
-                    Prepared::Impossible(why) => Some(failed(hook, why, &sent)),
+                    PreparedAction::Impossible(why) => Some(failed(hook, why, &sent)),
                 }
             }
         };
@@ -151,20 +153,20 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
     reports.inspect(|report| means.wire.ends(report, event)).collect()
 }
 
-/// What is known of a task before it is done.
-pub(crate) struct Sent {
+/// What is known of a task before it runs.
+pub(crate) struct SentTask {
     started: Instant,
     bytes: usize,
     warnings: Vec<TemplateWarning>,
 }
 
-impl Sent {
-    pub(crate) fn now() -> Sent {
-        Sent { started: Instant::now(), bytes: 0, warnings: Vec::new() }
+impl SentTask {
+    pub(crate) fn now() -> SentTask {
+        SentTask { started: Instant::now(), bytes: 0, warnings: Vec::new() }
     }
 }
 
-/// A hook that nobody waits for decides nothing; what it has to say to the agent or a person still counts.
+/// A background hook decides nothing; its messages to the agent and to a person still count.
 fn undecided(mut report: Report, kind: EventKind) -> Report {
     if report.hook.detached(kind) {
         let Verdict { system_messages, messages, prompts, metadata, .. } = report.verdict;
@@ -179,20 +181,20 @@ fn undecided(mut report: Report, kind: EventKind) -> Report {
     report
 }
 
-/// A hook that goes on without us.
-fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &Sent) -> Report {
+/// The report of a hook that goes on in the background.
+fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &SentTask) -> Report {
     match started {
         Ok(()) => decided(hook, Verdict::default(), sent),
         Err(why) => failed(hook, why, sent),
     }
 }
 
-/// A remote task under way, on a thread that is left behind if it takes too long.
+/// A remote task that runs on its own thread. If it takes too long, the caller stops waiting for that thread.
 struct PendingTask {
     told: Receiver<TaskReply>,
     started: Instant,
     timeout: Duration,
-    witness: Option<Witness>,
+    witness: Option<CallTracker>,
 }
 
 impl PendingTask {
@@ -201,7 +203,7 @@ impl PendingTask {
         let (tell, told) = mpsc::channel();
         let failed = tell.clone();
         let sent = thread::Builder::new().name("ollm-remote_task".to_owned()).spawn(move || {
-            // Whoever sent us may have lost patience.
+            // The receiver may have stopped waiting.
             let _ = tell.send(remote_task.run());
         });
         if let Err(error) = sent {
@@ -231,12 +233,12 @@ impl PendingTask {
     }
 }
 
-/// What a remote task brought back, as a report.
-pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &TaskReply, sent: &Sent) -> Report {
+/// The report for the result of a remote task.
+pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &TaskReply, sent: &SentTask) -> Report {
     report_of(hook, said.read(hook.dialect, event.kind), said.end(), sent)
 }
 
-fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
+fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &SentTask) -> Report {
     let refused = verdict.flow.refuses();
     Report {
         hook: Arc::clone(hook),
@@ -255,11 +257,11 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
     }
 }
 
-pub(crate) fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
+pub(crate) fn failed(hook: &Arc<Hook>, why: String, sent: &SentTask) -> Report {
     Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), sent) }
 }
 
-/// What remains of a process that was given so many bytes; nothing if it never was one.
+/// The data of an ended process that got so many bytes; `None` if it never started.
 pub(crate) fn remains(outcome: &ollm_process::Outcome, bytes_in: usize) -> Option<Process> {
     let (exit, signal) = match &outcome.end {
         ollm_process::End::NotStarted(_) => return None,
@@ -271,13 +273,13 @@ pub(crate) fn remains(outcome: &ollm_process::Outcome, bytes_in: usize) -> Optio
     Some(Process { exit, signal, bytes_in, bytes_out, bytes_err, spoken: None })
 }
 
-fn spoken(outcome: &ollm_process::Outcome) -> Spoken {
+fn spoken(outcome: &ollm_process::Outcome) -> HookOutput {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Spoken { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) }
+    HookOutput { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) }
 }
 
-/// What a process that ended means, in the words of its hook's dialect.
-pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, sent: &Sent) -> Report {
+/// The report for an ended process, read in the hook's dialect.
+pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, sent: &SentTask) -> Report {
     let lost = |why: &str| failed(hook, why.to_owned(), sent);
     let end = match &outcome.end {
         ollm_process::End::Exited(status) => End::Exited(*status),
@@ -292,29 +294,30 @@ pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::
     let mut report = report_of(hook, action::read(hook, event, &output), end, sent);
     if let Some(error) = &mut report.error {
         if let Some(limit) = exceeded(hook, &outcome.end, &outcome.stderr) {
-            let _ = write!(error, "; it ran into {limit}");
+            let _ = write!(error, "; {limit}");
         }
         report.stack = stack(&outcome.stderr);
     }
+    report.warnings.extend(unbound_limit(hook).map(str::to_owned));
     Report { leaky: outcome.leaky, duration: outcome.elapsed, ..report }
 }
 
-/// The end of what was written on standard error, if that is more than the one line that the error names.
-fn stack(stderr: &[u8]) -> Option<String> {
+/// The end of the standard error, if it has more than the one line that the error shows.
+pub(crate) fn stack(stderr: &[u8]) -> Option<String> {
     let tail = stderr.get(stderr.len().saturating_sub(LONGEST_STACK)..).unwrap_or(stderr);
     let text = String::from_utf8_lossy(tail).trim().to_owned();
     text.contains('\n').then_some(text)
 }
 
-fn report_of(hook: &Arc<Hook>, answer: Answer, end: End, sent: &Sent) -> Report {
-    let Answer { verdict, failure, warnings } = answer;
+fn report_of(hook: &Arc<Hook>, answer: HookAnswer, end: End, sent: &SentTask) -> Report {
+    let HookAnswer { verdict, failure, warnings } = answer;
     let status = status(end, verdict.flow, failure.is_some());
     let mut report = Report { status, error: failure, ..decided(hook, verdict, sent) };
     report.warnings.extend(warnings);
     report
 }
 
-/// A readable refusal with a bad exit status is a refusal; what its own answer calls an error is a failure.
+/// A readable refusal with a bad exit status is a refusal. If the answer itself reports an error, that is a failure.
 fn status(end: End, flow: Flow, failure: bool) -> Status {
     match end {
         End::TimedOut(_) => Status::Timeout,
@@ -325,7 +328,8 @@ fn status(end: End, flow: Flow, failure: bool) -> Status {
     }
 }
 
-/// A hook that runs from a copy finds only what it declared; where that seems to be why it failed, the way out is said.
+/// A hook that runs from a copy finds only the files it declared. If a missing file seems to be the cause of a failure,
+/// this adds the remedy.
 fn with_hint(mut report: Report, trusted: &Trusted<Hook>, stderr: &[u8]) -> Report {
     if let Some(error) = report.error.as_mut().filter(|_| trusted.runs_from_copy())
         && let Some(sibling) = undeclared(&report.hook, &String::from_utf8_lossy(stderr))
@@ -336,7 +340,7 @@ fn with_hint(mut report: Report, trusted: &Trusted<Hook>, stderr: &[u8]) -> Repo
     report
 }
 
-/// A file beside the script that was not declared and that the hook's last words name.
+/// A file beside the script that was not declared and that the error output names.
 fn undeclared(hook: &Hook, words: &str) -> Option<String> {
     let script = hook.script()?;
     let files = std::fs::read_dir(script.parent()?).ok()?.filter_map(Result::ok).take(1000).map(|file| file.path());

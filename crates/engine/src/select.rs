@@ -1,5 +1,5 @@
-//! Which candidates are for an event: switched on, approved at all, and for it by their own words. Pure, and each hook's
-//! condition is evaluated once.
+//! Selects the candidates for an event: hooks that are switched on, have some approval, and are for the event by their
+//! own keys. Pure; each hook's condition is evaluated once.
 
 use std::cell::LazyCell;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use ollm_protocol::{Event, Hook};
 use crate::narrow::{Surroundings, is_narrow, narrow};
 use crate::report::{Reason, Skip, declared};
 
-/// The hooks that are for an event, in the order they should run, and why the others are not.
+/// The hooks for an event, in the order they should run, and why the others are not selected.
 #[derive(Debug, Default)]
 pub struct Selection<'a> {
     pub(crate) candidates: Vec<Candidate<'a>>,
@@ -24,7 +24,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) failure: Option<String>,
 }
 
-/// Selects among the hooks whose matcher fits. Of a hook that `refusal` names a reason for, nothing is evaluated.
+/// Selects among the hooks whose matcher fits. If `refusal` gives a reason for a hook, its keys are not evaluated.
 pub fn select<'a>(
     found: Vec<&'a Arc<Hook>>,
     event: &Event,
@@ -56,10 +56,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// A hook whose matcher has nothing to look at: a gate has failed, because it might be for this very event.
+/// A hook whose matcher has no subject to check. A gate fails, because it might be for this very event.
 fn unmatched(hook: &Arc<Hook>, field: &str) -> Result<Option<String>, Skip> {
     let why = format!("the event has no `{field}`, which its matcher `{}` looks at", hook.matcher.text());
-    if hook.is_gate() { Ok(Some(why)) } else { Err(Skip::new(hook, Reason::Matcher, why)) }
+    Skip::new(hook, Reason::Matcher, why).failure_of_gate().map(Some)
 }
 
 /// Why a hook is off, if it is.

@@ -1,11 +1,12 @@
-//! Templates: `{{ dotted.path }}` filled in from an event, in one pass, values never read again.
+//! Templates: `{{ dotted.path }}` is filled in from an event, in one pass. Inserted values are not scanned again.
 //!
-//! [`Template`] is for prompts and single arguments: the value is put into the text. [`ShellTemplate`] is for `sh -c`
-//! commands: the value never becomes shell text; it travels in an environment variable that the script refers to.
+//! [`Template`] is for prompts and single arguments: the value is inserted into the text. [`ShellTemplate`] is for
+//! `sh -c` commands. There, the value never becomes shell text: it travels in an environment variable that the script
+//! refers to.
 //!
-//! What is inside the braces must be a plain path of names and array indexes. Anything else (`{{.Name | upper}}`) is left
-//! as it stands, with a [`TemplateWarning`]. Strings render raw, null renders empty, all else as compact JSON. An unknown
-//! variable renders empty, with a warning.
+//! The braces must hold a plain path of names and array indexes. Anything else (`{{.Name | upper}}`) stays unchanged,
+//! with a [`TemplateWarning`]. Strings render raw, null renders empty, all else as compact JSON. An unknown variable
+//! renders empty, with a warning.
 
 mod call;
 mod error;
@@ -14,15 +15,15 @@ mod value;
 
 pub(crate) use call::scope;
 pub use error::{TemplateError, TemplateWarning};
-pub use shell::{Bound, ShellTemplate};
+pub use shell::{BoundValues, ShellTemplate};
 
 use std::ops::Range;
 
 use ollm_protocol::{Placeholder, placeholders};
 use ollm_shell::template::{Hole, check_words};
-use value::Value;
+use value::ScopeValue;
 
-/// The longest string the operating system takes as one argument or one environment entry, its final NUL included.
+/// The longest string that the operating system accepts as one argument or environment entry, with its final NUL.
 const MAX_ARGUMENT: usize = 131_072;
 
 /// A text with `{{ path }}` variables.
@@ -41,9 +42,9 @@ pub struct Template {
     warnings: Vec<TemplateWarning>,
 }
 
-/// A filled-in template, and what was odd about filling it in.
+/// A filled-in template, with warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedTemplate {
     /// The text with every variable replaced.
     pub text: String,
     /// One warning per unknown variable.
@@ -57,7 +58,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads a template; any text is one.
+    /// Reads a template; every text is valid.
     pub fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut from = 0;
@@ -80,28 +81,30 @@ impl Template {
         })
     }
 
-    /// What the reader of the template text should know: braces that were left as they stand.
+    /// Warnings about braces that were left unchanged.
     pub fn warnings(&self) -> &[TemplateWarning] {
         &self.warnings
     }
 
     /// Fills the template in as free text, for a prompt.
-    pub fn render(&self, scope: &serde_json::Value) -> Rendered {
-        let mut rendered = Rendered { text: String::new(), warnings: Vec::new() };
+    pub fn render(&self, scope: &serde_json::Value) -> RenderedTemplate {
+        let mut rendered = RenderedTemplate { text: String::new(), warnings: Vec::new() };
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => rendered.text.push_str(text),
-                Piece::Variable(path) => rendered.text.push_str(&Value::find(scope, path).text(&mut rendered.warnings)),
+                Piece::Variable(path) => {
+                    rendered.text.push_str(&ScopeValue::find(scope, path).text(&mut rendered.warnings));
+                }
             }
         }
         rendered
     }
 
-    /// Fills the template in as one argument of a program: refuses what the operating system cannot pass on.
-    pub fn render_argument(&self, scope: &serde_json::Value) -> Result<Rendered, TemplateError> {
+    /// Fills the template in as one argument of a program. Refuses values that the operating system cannot pass on.
+    pub fn render_argument(&self, scope: &serde_json::Value) -> Result<RenderedTemplate, TemplateError> {
         let mut longest = (0, "");
         for path in self.variables() {
-            let value = Value::find(scope, path).text(&mut Vec::new());
+            let value = ScopeValue::find(scope, path).text(&mut Vec::new());
             if value.contains('\0') {
                 return Err(TemplateError::Nul { variable: path.to_owned() });
             }
@@ -126,7 +129,7 @@ fn literal(text: &str, span: Range<usize>) -> Option<Piece> {
     text.get(span).filter(|text| !text.is_empty()).map(|text| Piece::Text(text.to_owned()))
 }
 
-/// The arguments of a program as templates, unless a value in them could become code: `python3 -c '… {{x}} …'`.
+/// Reads a program's arguments as templates. Refuses a value that could become code: `python3 -c '… {{x}} …'`.
 pub fn arguments(program: &str, args: &[String]) -> Result<Vec<Template>, TemplateError> {
     let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
     if templates.iter().any(|arg| arg.paths().next().is_some()) {
@@ -136,7 +139,7 @@ pub fn arguments(program: &str, args: &[String]) -> Result<Vec<Template>, Templa
     Ok(templates)
 }
 
-/// The variables of a text, as holes that are filled later.
+/// The variables of a text, as holes to fill later.
 fn holes(text: &str) -> Vec<Hole> {
     let hole = |one: Placeholder<'_>| Hole { span: one.span, name: format!("{{{{{}}}}}", one.path) };
     placeholders(text).map(hole).collect()
@@ -193,7 +196,7 @@ mod tests {
         }
         assert_eq!(
             Template::parse("x {{.Name}} y").warnings()[0].to_string(),
-            "`{{.Name}}` at column 3 is no variable and stays as it is"
+            "`{{.Name}}` at column 3 is no variable and stays as written"
         );
         for text in ["", "{a}", "}}", "{ {a}}", "{{a}}", "{{{a}}}"] {
             assert_eq!(Template::parse(text).warnings(), [], "{text}");

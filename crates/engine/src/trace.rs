@@ -1,4 +1,4 @@
-//! What one dispatch leaves behind: one line of JSON, bounded and without secrets. Pure: writing it is somebody else's.
+//! Makes the record of one dispatch: one line of JSON, bounded and without secrets. Pure: the caller writes it.
 //!
 //! ```
 //! use std::time::SystemTime;
@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_protocol::units::iso;
-use ollm_protocol::{Event, Hook, joined};
+use ollm_protocol::{Event, Hook, Verdict, joined};
 use ollm_store::Redactor;
 use serde_json::{Map, Value};
 
-use crate::background::Done;
+use crate::background::TaskResult;
 use crate::environment::Environment;
 use crate::present::redactor;
 use crate::report::{Outcome, Process, Report, Skip};
@@ -36,53 +36,53 @@ mod line;
 
 use line::{Line, Whole};
 
-/// The version of a record's form.
+/// The version of the record format.
 pub const VERSION: u64 = 1;
-/// No record is longer, in bytes, beside the whole data of its event.
+/// The most bytes of a record, without the whole data of its event.
 pub const LONGEST: usize = 64 << 10;
-/// An event's data and the answer to it are not kept as a whole where they are longer, in bytes of JSON.
+/// The most bytes of JSON for an event's whole data and answer; longer ones are not kept whole.
 pub const PAYLOAD: usize = 60 << 10;
 
-/// The bounds of a record's parts, in bytes of JSON; together they stay well below [`LONGEST`].
+/// The bounds of a record's parts, in bytes of JSON; their sum stays well below [`LONGEST`].
 const PLAN: usize = 8 << 10;
 const SKIPPED: usize = 12 << 10;
 const HOOKS: usize = 20 << 10;
 const DATA: usize = 8 << 10;
 const NOTES: usize = 2 << 10;
-/// The bounds of single texts.
+/// The bounds of single texts, in bytes of JSON.
 const NAME: usize = 256;
 const TEXT: usize = 1 << 10;
-/// More warnings of one hook are not written down.
+/// The most warnings per hook; further ones are left out.
 const WARNINGS: usize = 4;
 
-/// How much of an event's data a record has.
+/// How much of an event's data a record holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Shortened, for people.
+    /// A short form, for people.
     #[default]
     Short,
-    /// Beside that all of it, where it is not too long: the event can be passed through hooks again.
+    /// The short form and all of the data, if it is not too long. Then the event can be dispatched again.
     Whole,
 }
 
 /// Makes records.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorder<'a> {
-    /// Its secrets are hidden.
+    /// The record hides the secrets of this environment.
     pub environment: &'a Environment,
     /// The version of the program that writes the records.
     pub binary: &'a str,
-    /// What is off that would stand in the way of something, in one line.
+    /// The protection that is switched off, if any, in one line.
     pub off: Option<&'a str>,
-    /// How much of an event's data is kept.
+    /// How much of an event's data the record holds.
     pub payload: Payload,
 }
 
 impl Recorder<'_> {
     /// The record of a dispatch, as one line of JSON without a line end.
     ///
-    /// The secrets that are hidden are those of the environment, and what the hooks at hand declare in `env` and `passEnv`;
-    /// texts are cut, and lists end, where the record would grow too long, each time with a note.
+    /// Hides the secrets of the environment and those that the hooks declare in `env` and `passEnv`. If the record
+    /// would grow too long, texts are cut and lists end early, each with a note.
     pub fn record(&self, event: &Event, outcome: &Outcome) -> String {
         let planned = outcome.plan.iter().flatten();
         let concerned = planned.chain(outcome.skipped.iter().map(|skip| &skip.hook));
@@ -128,9 +128,9 @@ impl Recorder<'_> {
     }
 }
 
-/// What came of a hook that nobody waited for, as one line of JSON without a line end; it belongs to the record with the
-/// same `traceId`, wherever that stands. Its error comes without secrets already.
-pub fn late(done: &Done, time: SystemTime, binary: &str) -> String {
+/// The result of a background hook, as one line of JSON without a line end. It belongs to the record with the same
+/// `traceId`, wherever that stands. The error must already be without secrets.
+pub fn late(done: &TaskResult, time: SystemTime, binary: &str) -> String {
     let redactor = Redactor::new(Vec::<(String, String)>::new());
     let process = done.process.as_ref();
     let mut line = Line::new(&redactor);
@@ -146,6 +146,9 @@ pub fn late(done: &Done, time: SystemTime, binary: &str) -> String {
             line.key("status").text(done.status.name(), NAME);
             remains(line, process);
             line.key("error").optional(done.error.as_deref(), TEXT);
+            if let Some(stack) = &done.stack {
+                line.key("stack").text(stack, TEXT);
+            }
         });
     });
     line.finish()
@@ -171,6 +174,10 @@ fn hook(line: &mut Line<'_>, report: &Report, outcome: &Outcome) {
         line.key("durationMs").plain(millis(report.duration));
         line.key("status").text(report.status.name(), NAME);
         line.key("flow").text(report.verdict.flow.name(), NAME);
+        let parts = parts(&report.verdict);
+        if !parts.is_empty() {
+            line.key("parts").list(TEXT, &parts, |line, part| line.text(part, NAME));
+        }
         remains(line, process);
         line.key("leaky").maybe(Some(report.leaky));
         line.key("async").maybe(Some(report.detached));
@@ -180,7 +187,21 @@ fn hook(line: &mut Line<'_>, report: &Report, outcome: &Outcome) {
     });
 }
 
-/// How a process ended, and how much it was given and said; nulls for what is no process.
+/// The parts of a verdict beside the decision, by their names in the full answer.
+fn parts(verdict: &Verdict) -> Vec<&'static str> {
+    let parts = [
+        ("systemMessages", !verdict.system_messages.is_empty()),
+        ("messages", !verdict.messages.is_empty()),
+        ("context", !verdict.context.is_empty()),
+        ("modifiedArgs", !verdict.patch.is_empty()),
+        ("result", verdict.result.is_some()),
+        ("tools", verdict.tools.is_some()),
+        ("askAgent", !verdict.prompts.is_empty()),
+    ];
+    parts.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+}
+
+/// How a process ended, and how much it read and wrote; null if there was no process.
 fn remains(line: &mut Line<'_>, process: Option<&Process>) {
     line.key("exit").maybe(process.and_then(|process| process.exit));
     line.key("signal").maybe(process.and_then(|process| process.signal));
@@ -198,7 +219,7 @@ fn verdict(line: &mut Line<'_>, outcome: &Outcome) {
     });
 }
 
-/// The event and what was answered, as a whole.
+/// The event and the answer, both whole.
 fn whole(line: &mut Line<'_>, event: &Event, outcome: &Outcome) {
     let kept = line.whole("payload", &event.data, PAYLOAD);
     match kept {
@@ -206,11 +227,11 @@ fn whole(line: &mut Line<'_>, event: &Event, outcome: &Outcome) {
         Some(Whole { redacted: true, .. }) => line.key("payloadRedacted").plain(true),
         Some(_) => {}
     }
-    // Both together stay within the bound; without an answer its reason is still there.
+    // Both together stay within the bound. If the answer does not fit, the record still has its reason.
     line.whole("answer", &answer(outcome), PAYLOAD.saturating_sub(kept.map_or(0, |kept| kept.bytes)));
 }
 
-/// All that hooks said together; what nobody said is left out.
+/// The merged answer of all hooks, without empty fields.
 fn answer(outcome: &Outcome) -> Map<String, Value> {
     let verdict = &outcome.verdict;
     let text = |texts: &[String]| joined(texts).map(Value::from);
@@ -227,7 +248,7 @@ fn answer(outcome: &Outcome) -> Map<String, Value> {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Milliseconds to the microsecond.
+/// Milliseconds, rounded to microseconds.
 fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use ollm_guard::{Guards, Shelter};
+use ollm_guard::{Guards, ProtectedPlaces};
 use ollm_protocol::Event;
 use testkit::SHAPES;
 
@@ -46,12 +46,12 @@ fn micros(command: &str, rounds: u16) -> f64 {
 fn judge(event: &Event) {
     let home = PathBuf::from("/home/ada");
     let project = home.join("project");
-    let guards = Guards::new(Shelter {
+    let guards = Guards::new(ProtectedPlaces {
         ollm_home: home.join(".ollm"),
         projects: vec![project.clone()],
         cwd: project,
         home: Some(home),
-        ..Shelter::default()
+        ..ProtectedPlaces::default()
     });
     black_box(guards.destructive(event));
     black_box(guards.tampering(event));

@@ -1,4 +1,4 @@
-//! What a tool call runs, by what its tool declares.
+//! Finds out what a tool call runs, by the declaration of its tool.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,29 @@ use serde_json::Value;
 
 use crate::{
     destructive::Finding,
-    field::Place,
+    field::ShellPlace,
     loose::{Command, loose},
     path, text,
-    walk::{Deed, walk, walk_words},
+    walk::{ScriptAction, walk, walk_words},
 };
 
-/// Past this length a person looks at the command.
+/// A longer text is not judged; a person has to check it.
 const LONGEST: usize = 64 << 10;
 
 /// Past this length more of the same plain word adds nothing to look at.
 const LONGEST_WORD: usize = 64;
 
-/// What one text that is run, or may be, does.
+/// The effect of one text that runs, or may run.
 #[derive(Debug)]
 pub(crate) struct Script {
-    pub(crate) deeds: Vec<Deed>,
-    /// Whether it is run for sure.
+    pub(crate) deeds: Vec<ScriptAction>,
+    /// Whether it certainly runs.
     pub(crate) sure: bool,
 }
 
 impl Script {
-    /// A finding about it. What may not even be run is left to a person, and only if it would be refused.
+    /// A finding about the text. If the text may not even run, a finding only counts if it would be refused, and then a
+    /// person decides.
     pub(crate) fn weigh(&self, finding: Finding) -> Option<Finding> {
         match finding.flow {
             _ if self.sure => Some(finding),
@@ -59,7 +60,7 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
             }
             (Effect::RunsShell, Operand::List(list)) => list_deeds(words(list), &place),
             (Effect::RunsEach, Operand::List(list)) => each_deed(&words(list), &place),
-            // What is typed may be no shell text at all, so what cannot be read says nothing.
+            // Typed text may not be shell text at all, so unreadable text is no finding.
             (Effect::TypesIntoShell, Operand::Text(typed)) => clear(script_deeds(typed, place.clone())),
             _ => return None,
         };
@@ -86,17 +87,17 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
     effects.iter().filter_map(script).chain(others).collect()
 }
 
-fn clear(mut deeds: Vec<Deed>) -> Vec<Deed> {
-    let is_unclear = |deed: &Deed| match deed {
-        Deed::Unclear(_) => true,
-        Deed::Guess(guess) => matches!(**guess, Deed::Unclear(_)),
+fn clear(mut deeds: Vec<ScriptAction>) -> Vec<ScriptAction> {
+    let is_unclear = |deed: &ScriptAction| match deed {
+        ScriptAction::Unclear(_) => true,
+        ScriptAction::Guess(guess) => matches!(**guess, ScriptAction::Unclear(_)),
         _ => false,
     };
     deeds.retain(|deed| !is_unclear(deed));
     deeds
 }
 
-fn text_deeds(script: &str, apart: Option<&[String]>, place: &Place) -> Vec<Deed> {
+fn text_deeds(script: &str, apart: Option<&[String]>, place: &ShellPlace) -> Vec<ScriptAction> {
     let mut deeds = script_deeds(script, place.clone());
     // Many tools take the program and its arguments apart.
     if let Some(more) = apart {
@@ -108,17 +109,17 @@ fn text_deeds(script: &str, apart: Option<&[String]>, place: &Place) -> Vec<Deed
     deeds
 }
 
-fn list_deeds(words: Vec<String>, place: &Place) -> Vec<Deed> {
+fn list_deeds(words: Vec<String>, place: &ShellPlace) -> Vec<ScriptAction> {
     if words.len() == 1 {
         return each_deed(&words, place);
     }
-    let mut deeds: Vec<Deed> =
+    let mut deeds: Vec<ScriptAction> =
         words.iter().filter(|word| text::is_disguised(word)).map(|word| disguised(word)).collect();
     deeds.extend(walk_words(words, place.clone()));
     deeds
 }
 
-fn each_deed(scripts: &[String], place: &Place) -> Vec<Deed> {
+fn each_deed(scripts: &[String], place: &ShellPlace) -> Vec<ScriptAction> {
     scripts.iter().flat_map(|script| script_deeds(script, place.clone())).collect()
 }
 
@@ -136,15 +137,15 @@ fn length(script: &str) -> usize {
     counts.count()
 }
 
-fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
+fn script_deeds(script: &str, place: ShellPlace) -> Vec<ScriptAction> {
     if length(script) > LONGEST {
-        return vec![Deed::Unclear("the command is too long to be looked through".to_owned())];
+        return vec![ScriptAction::Unclear("the command is too long to be looked through".to_owned())];
     }
     let mut deeds = Vec::new();
     if text::is_disguised(script) {
         deeds.push(disguised(script));
     }
-    // A NUL would end the text early for whoever reads it after us.
+    // A NUL would end the text early for the next reader.
     if script.contains('\0') {
         return deeds;
     }
@@ -152,7 +153,9 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
         // To a shell it is a letter, to a person and to some tools a line end: only at a line end it is no matter.
         let plain = script.replace("\r\n", "\n");
         if plain.contains('\r') || script.contains("\\\r") {
-            deeds.push(Deed::Unclear("the command holds carriage returns, which shells take for letters".to_owned()));
+            deeds.push(ScriptAction::Unclear(
+                "the command holds carriage returns, which shells take for letters".to_owned(),
+            ));
         }
         // Where every line ends so, and nothing but lines counts, a shell runs the same with odd last words.
         let ends = script.matches("\r\n").count();
@@ -169,16 +172,16 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
     deeds
 }
 
-fn disguised(script: &str) -> Deed {
-    Deed::Unclear(format!("the command holds characters that hide what it does: {}", text::excerpt(script)))
+fn disguised(script: &str) -> ScriptAction {
+    ScriptAction::Unclear(format!("the command holds characters that hide what it does: {}", text::excerpt(script)))
 }
 
 /// Where the call runs: in the event's folder, or in one that its arguments name.
-fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Place {
+fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> ShellPlace {
     let mut folders = vec![here.to_owned()];
     let named = effects.iter().filter(|found| found.effect == Effect::RunsIn).filter_map(CallEffect::text);
     folders.extend(named.map(|folder| path::join(here, &path::spelled(folder, home))).filter(|folder| folder != here));
-    Place::new(folders, home)
+    ShellPlace::new(folders, home)
 }
 
 /// The folder of the event.

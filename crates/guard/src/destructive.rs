@@ -10,20 +10,20 @@ use ollm_protocol::{Event, Flow, Verdict};
 
 use crate::{
     call::{self, Script},
-    field::{Field, Place},
+    field::{Field, ShellPlace},
     path,
     tampering::tool,
     text,
-    walk::{Deed, Run},
+    walk::{Run, ScriptAction},
     writes::Touch,
 };
 use entrusted::entrusted;
 use harm::harm;
-use precious::{Precious, Worth};
+use precious::{PreciousPaths, Worth};
 
-/// Refuses shell commands that destroy what cannot be brought back, and leaves to a person what cannot be read.
+/// Refuses shell commands that destroy data for good. A person decides about commands that cannot be read.
 ///
-/// `cwd` counts where the event names no folder of its own; without a `home`, `~` is not known.
+/// `cwd` is used if the event names no folder of its own. Without a `home`, `~` is unknown.
 ///
 /// ```
 /// use ollm_protocol::{Event, EventKind, Flow};
@@ -44,14 +44,14 @@ pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
     judged(event, &call::scripts(event, &here, home), &here, home)
 }
 
-/// What this guard makes of what a call does.
+/// This guard's verdict on the effects of a call.
 pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, home: Option<&Path>) -> Verdict {
     let by_tool = tool::written(&call::effects(event), home);
     if scripts.is_empty() && by_tool.is_empty() {
         return Verdict::default();
     }
-    let precious = Precious::new(here, home);
-    let place = Place::new(vec![here.to_owned()], home);
+    let precious = PreciousPaths::new(here, home);
+    let place = ShellPlace::new(vec![here.to_owned()], home);
     // A file tool overwrites as a redirection does.
     let by_tool = by_tool.iter().filter_map(|file| {
         let (flow, what) = replaced(&file.field, &place, &precious)?;
@@ -64,7 +64,7 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, home: Optio
     strongest(scripts.iter().flat_map(judged).chain(by_tool))
 }
 
-/// One finding: how bad, and why.
+/// One finding: its severity and its reason.
 pub(crate) struct Finding {
     pub(crate) flow: Flow,
     pub(crate) reason: String,
@@ -97,23 +97,23 @@ pub(crate) fn strongest(findings: impl Iterator<Item = Finding>) -> Verdict {
     verdict
 }
 
-fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
+fn judge(deed: &ScriptAction, precious: &PreciousPaths) -> Option<Finding> {
     match deed {
-        Deed::Read { .. } => None,
-        Deed::Unclear(reason) => Some(Finding::ask(reason.clone())),
-        Deed::Bomb { name } => {
+        ScriptAction::Read { .. } => None,
+        ScriptAction::Unclear(reason) => Some(Finding::ask(reason.clone())),
+        ScriptAction::Bomb { name } => {
             Some(Finding::block(format!("a function that multiplies itself without end: {}", text::excerpt(name))))
         }
-        Deed::Write { target, place } => {
+        ScriptAction::Write { target, place, .. } => {
             let shown = format!("> {}", text::excerpt(&target.shown()));
             replaced(target, place, precious).map(|(flow, what)| Finding { flow, reason: format!("{what}: {shown}") })
         }
-        Deed::Run(run) => run_finding(run, harm(run, precious).or_else(|| entrusted(run, precious)), precious),
-        Deed::Guess(deed) => {
+        ScriptAction::Run(run) => run_finding(run, harm(run, precious).or_else(|| entrusted(run, precious)), precious),
+        ScriptAction::Guess(deed) => {
             let finding = match &**deed {
-                // Words of prose are given to nobody.
-                Deed::Run(run) => run_finding(run, harm(run, precious), precious),
-                Deed::Unclear(_) => None,
+                // Words of prose are not given to a program.
+                ScriptAction::Run(run) => run_finding(run, harm(run, precious), precious),
+                ScriptAction::Unclear(_) => None,
                 deed => judge(deed, precious),
             };
             finding.map(|finding| Finding::ask(finding.reason))
@@ -122,7 +122,7 @@ fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
 }
 
 /// What is wrong with a program by its name, or by the files that it writes.
-fn run_finding(run: &Run, by_name: Option<Wrong>, precious: &Precious) -> Option<Finding> {
+fn run_finding(run: &Run, by_name: Option<Wrong>, precious: &PreciousPaths) -> Option<Finding> {
     let (flow, what) = by_name.into_iter().chain(by_file(run, precious)).max_by_key(|(flow, _)| *flow)?;
     Some(Finding { flow, reason: format!("{what}: {}", run.shown()) })
 }
@@ -131,7 +131,7 @@ fn run_finding(run: &Run, by_name: Option<Wrong>, precious: &Precious) -> Option
 type Wrong = (Flow, &'static str);
 
 /// Harm by the files that a program writes.
-fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn by_file(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let wrongs = run.touches().iter().filter_map(|touch| match touch {
         Touch::Content(target) | Touch::Becomes(target) if keeps_content(&run.name) => {
             written(target, &run.place, precious)
@@ -146,7 +146,7 @@ fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// Programs that change something about a file, but not what is in it.
-fn keeps_content(name: &str) -> bool {
+pub(crate) fn keeps_content(name: &str) -> bool {
     matches!(
         name,
         "chattr" | "chgrp" | "chmod" | "chown" | "gchmod" | "gchown" | "mkdir" | "setfacl" | "touch" | "rmdir"
@@ -154,7 +154,13 @@ fn keeps_content(name: &str) -> bool {
 }
 
 /// The same as [`written`], and secrets, whose content is lost.
-fn replaced(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+fn replaced(target: &Field, place: &ShellPlace, precious: &PreciousPaths) -> Option<Wrong> {
+    if !place.unwritten.is_empty() {
+        let (mut here, there) = (place.clone(), place.written_out());
+        here.unwritten = std::sync::Arc::default();
+        let named = place.unwritten_paths(target).filter_map(|path| replaced(&path, &there, precious));
+        return named.chain(replaced(target, &here, precious)).max_by_key(|(flow, _)| *flow);
+    }
     if precious.is_ordinary(target, place) {
         return None;
     }
@@ -163,8 +169,8 @@ fn replaced(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong>
     written(target, place, precious).or_else(lost)
 }
 
-/// Files and devices that nobody overwrites by the way.
-fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+/// Files and devices that everyday work does not overwrite.
+fn written(target: &Field, place: &ShellPlace, precious: &PreciousPaths) -> Option<Wrong> {
     if precious.is_ordinary(target, place) {
         return None;
     }
@@ -179,7 +185,7 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
 }
 
 /// Devices, and files of which every line counts.
-fn decisive(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+fn decisive(target: &Field, place: &ShellPlace, precious: &PreciousPaths) -> Option<Wrong> {
     if precious.is_ordinary(target, place) {
         None
     } else if is_device(&target.text) {

@@ -1,7 +1,7 @@
-//! What a word becomes when the shell expands it, as far as that can be known beforehand.
+//! The possible results of expanding a word in the shell, as far as they can be known in advance.
 //!
-//! A variable counts as every value the script gives it, wherever it does so. What is not known stays visible: a
-//! [`Field`] keeps the text before and after the unknown part.
+//! A variable counts as every value that the script gives it anywhere. Unknown parts stay visible: a [`Field`] keeps
+//! the text before and after the unknown part.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -16,8 +16,8 @@ mod variables;
 pub(crate) use expander::{Expander, FARTHEST, UNSEEN_STREAM};
 pub(crate) use output::formatted;
 pub(crate) use partial::is_pattern;
-pub(crate) use place::Place;
-pub(crate) use values::Outer;
+pub(crate) use place::ShellPlace;
+pub(crate) use values::OuterScript;
 pub(crate) use variables::{Variables, literal};
 
 /// One argument as a program would receive it.
@@ -41,7 +41,7 @@ impl Field {
         Field { text: text.into(), ..Field::default() }
     }
 
-    /// A field of which nothing is known.
+    /// A field with unknown content.
     pub(crate) fn unknown() -> Field {
         Field::below("")
     }
@@ -61,6 +61,24 @@ impl Field {
         self.tail.is_some()
     }
 
+    /// Whether part of it is not known, and part of it is.
+    pub(crate) fn is_partly_known(&self) -> bool {
+        self.tail.as_ref().is_some_and(|tail| !tail.is_empty() || !self.text.is_empty())
+    }
+
+    /// A relative path as seen from the folder that this names.
+    pub(crate) fn with_path(&self, path: &Field) -> Option<Field> {
+        if path.text.starts_with('/') || (path.open() && path.text.is_empty()) {
+            return None;
+        }
+        let mut field = self.clone();
+        if field.tail.as_deref().unwrap_or(&field.text) != "/" {
+            field.push("/");
+        }
+        field.append(path);
+        Some(field)
+    }
+
     fn push(&mut self, text: &str) {
         self.tail.as_mut().unwrap_or(&mut self.text).push_str(text);
         if let Some(hollow) = &mut self.hollow {
@@ -73,7 +91,7 @@ impl Field {
         self.hollow = None;
     }
 
-    /// Goes on with the value of a variable that nothing sets here: whatever it is, or this.
+    /// Goes on with the value of a variable that nothing sets here: any value, or this one.
     fn lose_unset(&mut self, otherwise: &str) {
         let before = if self.tail.is_none() { Some(self.text.clone()) } else { self.hollow.take() };
         self.hollow = before.map(|before| before + otherwise);
@@ -101,7 +119,7 @@ impl Field {
         }
     }
 
-    /// The field as it was written, more or less.
+    /// The field as written, more or less.
     pub(crate) fn shown(&self) -> String {
         match &self.tail {
             None => self.text.clone(),

@@ -1,6 +1,8 @@
-//! Code of `sed` and `awk`: what it runs, what it writes, and where it stands among the arguments.
+//! Reads code of `sed` and `awk`: what it runs, what it writes, and where it is among the arguments.
 
-use crate::{field::Field, path};
+use ollm_shell::is_shell;
+
+use crate::field::Field;
 
 /// Whether a program is some `awk`.
 pub(crate) fn is_awk(name: &str) -> bool {
@@ -71,7 +73,9 @@ fn sed_files(code: &str) -> Vec<&str> {
         let before = code.get(..at).and_then(|before| before.chars().next_back());
         before.is_none_or(|before| !before.is_ascii_alphabetic() || matches!(before, 'g' | 'p' | 'I'))
     };
-    let named = code.match_indices("w ").filter(|(at, _)| command(*at)).filter_map(|(at, mark)| {
+    // `W` writes only the first line.
+    let marks = code.match_indices("w ").chain(code.match_indices("W "));
+    let named = marks.filter(|(at, _)| command(*at)).filter_map(|(at, mark)| {
         code.get(at + mark.len()..)?.split_whitespace().next().filter(|file| !file.ends_with('/'))
     });
     named.collect()
@@ -100,7 +104,7 @@ fn substitutes_and_runs(code: &str) -> bool {
     flags.contains('e') && flags.chars().all(|next| next.is_ascii_alphanumeric())
 }
 
-/// Whether code runs text that it reads: nobody wrote that text into the code.
+/// Whether code runs text that it reads, which does not stand in the code.
 pub(crate) fn runs_data(name: &str, code: &str) -> bool {
     if is_awk(name) { awk_runs_data(code) } else { is_sed(name) && sed_runs_data(code) }
 }
@@ -109,7 +113,6 @@ fn awk_runs_data(code: &str) -> bool {
     let calls = code.match_indices("system").filter_map(|(at, word)| code.get(at + word.len()..));
     let calls = calls.filter_map(|behind| behind.trim_start().strip_prefix('('));
     let reads = code.match_indices("getline").filter_map(|(at, _)| code.get(..at)?.trim_end().strip_suffix('|'));
-    let is_shell = |string: &str| matches!(path::base_name(string).as_ref(), "sh" | "bash" | "dash" | "zsh" | "ksh");
     let mut pipes =
         code.split('|').skip(1).filter_map(|behind| behind.trim_start().strip_prefix('"')?.split('"').next());
     calls.into_iter().any(|argument| !argument.trim_start().starts_with('"'))

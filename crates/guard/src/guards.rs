@@ -1,4 +1,4 @@
-//! Both guards of one process: what a call does is found out once for both.
+//! Runs both guards in one process. The effects of a call are found out once for both.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,26 +10,26 @@ use ollm_protocol::{Event, EventKind, Verdict};
 use serde_json::Value;
 
 use crate::call::{self, Script};
-use crate::{Shelter, destructive, tampering};
+use crate::{ProtectedPlaces, destructive, tampering};
 
 /// The guards, with what they know of their surroundings.
 ///
 /// ```
-/// use ollm_guard::{Guards, Shelter};
+/// use ollm_guard::{Guards, ProtectedPlaces};
 /// use ollm_protocol::{Event, Flow};
 ///
-/// let guards = Guards::new(Shelter { home: Some("/home/ada".into()), cwd: "/home/ada/project".into(), ..Shelter::default() });
+/// let guards = Guards::new(ProtectedPlaces { home: Some("/home/ada".into()), cwd: "/home/ada/project".into(), ..ProtectedPlaces::default() });
 /// let event = Event::before_tool("shell", [("command", "rm -rf ~".into())]);
 /// assert_eq!(guards.destructive(&event).flow, Flow::Block);
 /// ```
 #[derive(Debug)]
 pub struct Guards {
-    shelter: Shelter,
+    shelter: ProtectedPlaces,
     /// What the last call was found to do: one guard is asked right after the other.
-    last: Mutex<Option<Seen>>,
-    /// The call that was not judged in time.
+    last: Mutex<Option<SeenCall>>,
+    /// The call that could not be judged in time.
     missed: Mutex<Option<Event>>,
-    /// What each guard said of a call ahead of whoever asks next.
+    /// The verdict of each guard on a call, made in advance for the next question.
     destructive_verdict: Mutex<Option<(Call, Verdict)>>,
     tampering_verdict: Mutex<Option<(Call, Verdict)>>,
 }
@@ -44,7 +44,7 @@ const MOST_MEBIBYTES: u32 = 10;
 
 /// A call, and what it does.
 #[derive(Debug)]
-struct Seen {
+struct SeenCall {
     call: Call,
     scripts: Arc<[Script]>,
 }
@@ -77,7 +77,7 @@ fn parts(event: &Event) -> [Option<&Value>; 2] {
 
 impl Guards {
     /// Guards in these surroundings.
-    pub fn new(shelter: Shelter) -> Guards {
+    pub fn new(shelter: ProtectedPlaces) -> Guards {
         Guards {
             shelter,
             last: Mutex::default(),
@@ -127,13 +127,13 @@ impl Guards {
         verdict
     }
 
-    /// What was said ahead, once: by the time somebody asks again, the files may be others.
+    /// The verdict made ahead, once: by the next question, the files may be others.
     fn taken(&self, ahead: &Mutex<Option<(Call, Verdict)>>, event: &Event) -> Option<Verdict> {
         let (call, verdict) = ahead.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         call.is_of(event, &call::here(event, &self.shelter.cwd)).then_some(verdict)
     }
 
-    /// Long text is judged by a thread of its own, which must be done in time: whoever asks would go on without an answer.
+    /// A separate thread with a deadline judges long text. Without an answer in time, the asking agent would continue.
     fn in_time(self: &Arc<Self>, event: &Event, judge: fn(&Guards, &Event) -> Verdict) -> Verdict {
         let length = event.data.values().map(length).sum::<usize>();
         if length <= LONG {
@@ -142,7 +142,7 @@ impl Guards {
         let patience = PATIENCE + PER_MEBIBYTE * u32::try_from(length >> 20).unwrap_or(u32::MAX).min(MOST_MEBIBYTES);
         let late = || Verdict::ask("the call is too long and tangled to be judged in time");
         let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody waits for the same call again.
+        // A call that took too long once is not judged again.
         if missed.as_ref() == Some(event) {
             return late();
         }
@@ -160,8 +160,8 @@ impl Guards {
     }
 
     fn scripts(&self, event: &Event, here: &Path) -> Arc<[Script]> {
-        // Not held while the call is read: a tangled one may take longer than anybody waits.
-        let last = || -> MutexGuard<'_, Option<Seen>> { self.last.lock().unwrap_or_else(PoisonError::into_inner) };
+        // Not held while the call is read: a tangled one may take longer than the agent waits.
+        let last = || -> MutexGuard<'_, Option<SeenCall>> { self.last.lock().unwrap_or_else(PoisonError::into_inner) };
         if let Some(seen) = last().as_ref()
             && seen.call.is_of(event, here)
         {
@@ -169,7 +169,7 @@ impl Guards {
         }
         let scripts: Arc<[Script]> = call::scripts(event, here, self.shelter.home.as_deref()).into();
         if let Some(call) = Call::of(event, here) {
-            *last() = Some(Seen { call, scripts: Arc::clone(&scripts) });
+            *last() = Some(SeenCall { call, scripts: Arc::clone(&scripts) });
         }
         scripts
     }
@@ -195,7 +195,8 @@ mod tests {
     fn what_was_judged_ahead_counts_once_and_for_the_same_call_alone() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
-        let shelter = Shelter { home: Some(home.clone()), cwd: home.join("project"), ..Shelter::default() };
+        let shelter =
+            ProtectedPlaces { home: Some(home.clone()), cwd: home.join("project"), ..ProtectedPlaces::default() };
         let guards = Arc::new(Guards::new(shelter));
         let removes = |what: &str| Event::before_tool("shell", [("command", format!("rm -rf {what}").into())]);
         let (all, one) = (removes("~"), removes("one"));
@@ -204,10 +205,8 @@ mod tests {
         assert_eq!(guards.destructive_in_time(&one).flow, Flow::NoOpinion);
         assert!(guards.taken(&guards.destructive_verdict, &all).is_none());
         let verdict = guards.destructive_ahead(&all);
-        let later = Event {
-            data: [("timestamp".to_owned(), "now".into())].into_iter().chain(all.data.clone()).collect(),
-            ..all.clone()
-        };
+        let mut later = all.clone();
+        later.data.insert("timestamp".to_owned(), "now".into());
         assert_eq!(guards.taken(&guards.destructive_verdict, &later), Some(verdict));
         assert!(guards.taken(&guards.destructive_verdict, &later).is_none());
         assert_eq!(guards.destructive_in_time(&all).flow, Flow::Block);
@@ -215,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_call_is_read_once_for_both_guards() {
-        let (guards, here) = (Guards::new(Shelter::default()), Path::new("/home/ada/project"));
+        let (guards, here) = (Guards::new(ProtectedPlaces::default()), Path::new("/home/ada/project"));
         let event = Event::before_tool("shell", [("command", "ls | wc -l".into())]);
         let first = guards.scripts(&event, here);
         assert!(Arc::ptr_eq(&first, &guards.scripts(&event, here)));

@@ -54,5 +54,5 @@ mod writes;
 
 pub use destructive::destructive;
 pub use guards::Guards;
-pub use tampering::{From, Lock, PROTECTED, Protected, Row, Shelter, tampering};
+pub use tampering::{From, Lock, PROTECTED, Protected, ProtectedPlaces, Row, moved, tampering};
 pub use writes::harmful_git_settings;

@@ -1,4 +1,4 @@
-//! The arguments of which nothing is known: any text among them may be a command or a path.
+//! Collects arguments with an unknown meaning: any text among them may be a command or a path.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ const MOST_PAIRS: usize = 8;
 
 /// The texts among the arguments of a call, wherever they stand.
 #[derive(Default)]
-pub(crate) struct Loose<'a> {
+pub(crate) struct LooseTexts<'a> {
     pub(crate) texts: Vec<Cow<'a, str>>,
     /// Lists of words, each of which may be a command or the arguments of one.
     lists: Vec<Vec<String>>,
 }
 
 /// The texts of a call that is about to happen, as far as nothing is known of them.
-pub(crate) fn loose(event: &Event) -> Loose<'_> {
-    let mut loose = Loose::default();
+pub(crate) fn loose(event: &Event) -> LooseTexts<'_> {
+    let mut loose = LooseTexts::default();
     if event.kind != EventKind::BeforeTool {
         return loose;
     }
@@ -39,7 +39,7 @@ pub(crate) fn loose(event: &Event) -> Loose<'_> {
     loose
 }
 
-impl<'a> Loose<'a> {
+impl<'a> LooseTexts<'a> {
     fn take(&mut self, value: &'a Value) {
         self.add(value, Cow::Borrowed);
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, hash::BuildHasherDefault, hash::Hasher};
 /// A map by addresses or by hashes.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
-/// Spreads numbers over all bits. Who chooses the keys can make many of them alike, and only speed is lost.
+/// Spreads numbers over all bits. An attacker who chooses the keys can make many of them alike; that costs only speed.
 #[derive(Default)]
 pub(crate) struct QuickHasher(u64);
 

@@ -35,7 +35,7 @@ pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
     tidied(in_folder(folder, path))
 }
 
-/// A path as seen from a folder, as it is written. Room for both is made at once.
+/// A path seen from a folder, in its own spelling. Room for both is made at once.
 pub(crate) fn in_folder(folder: &Path, path: &str) -> PathBuf {
     let mut joined = PathBuf::with_capacity(folder.as_os_str().len() + 1 + path.len());
     joined.push(folder);
@@ -84,7 +84,7 @@ pub(crate) fn spelled(file: &str, home: Option<&Path>) -> String {
     let decoded = file.strip_prefix("file://").map(|rest| decode(rest.strip_prefix("localhost").unwrap_or(rest)));
     let file = decoded.unwrap_or_else(|| file.to_owned());
     let Some(home) = home.and_then(Path::to_str) else { return file };
-    for sign in ["~", "$HOME", "${HOME}", "%USERPROFILE%"] {
+    for sign in ["~", "$HOME", "${HOME}", "$ENV{HOME}", "%USERPROFILE%"] {
         if let Some(rest) = file.strip_prefix(sign).filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\'])) {
             return format!("{home}{rest}");
         }

@@ -1,4 +1,4 @@
-//! What is known about programs. Whatever is not in these tables may run its arguments and write the files they name.
+//! Tables of known programs. A program outside of these tables may run its arguments and write the files they name.
 
 use crate::{field::Field, names::Names};
 
@@ -30,7 +30,7 @@ const READERS: &[&str] = &[
     "date", "declare", "delta", "df", "diff", "diff3", "difft", "dig", "dir", "dircolors", "dirname", "du", "echo",
     "egrep", "exa", "exit", "expand", "export", "expr", "eza", "factor", "false", "fgrep", "file", "fmt", "fold",
     "free", "getconf", "getent", "getfacl", "getopts", "glow", "grep", "groups", "gstat", "head", "help", "hexdump",
-    "hexyl", "history", "host", "hostname", "iconv", "id", "jless", "jobs", "join", "jq", "last", "ldd", "let",
+    "hexyl", "host", "hostname", "iconv", "id", "jless", "join", "jq", "last", "ldd", "let",
     "local", "locale", "locate", "logname", "look", "ls", "lsattr", "lsblk", "lscpu", "lsof", "md5", "md5sum", "mdcat",
     "mdfind", "namei", "nl", "nm", "nproc", "numfmt", "objdump", "od", "paste", "pathchk", "pgrep", "pidof", "ping",
     "pr", "printenv", "printf", "ps", "pwd", "read", "readelf", "readlink", "readonly", "realpath", "return", "rev",
@@ -78,7 +78,7 @@ const CARRYING: &[&str] = &[
 const LANGUAGES: &[&str] = &[
     "awk", "bun", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "gawk", "ghc", "groovy", "gsed", "guile",
     "ipython", "irb", "jshell", "julia", "lua", "mawk", "mongosh", "nawk", "node", "nodejs", "nvim", "osascript",
-    "perl", "php", "powershell", "pry", "pwsh", "pypy", "python", "rscript", "ruby", "runghc", "scala", "sed", "swift",
+    "perl", "php", "powershell", "pry", "pwsh", "pypy", "python", "r", "rscript", "ruby", "runghc", "scala", "sed", "swift",
     "tclsh", "ts-node", "tsx", "vi", "view", "vim",
 ];
 
@@ -90,7 +90,7 @@ const FILTERS: &[&str] = &[
 
 /// What stands behind the verb of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum VerbArguments {
     /// Messages and patterns: nothing among them runs.
     Messages,
     /// Names of things, such as packages: none is a program that runs.
@@ -134,7 +134,7 @@ const PRINT_THEIR_OWN_CODE: &[&str] = &[
     "volta", "zoxide",
 ];
 
-/// Stands for the user, whoever that is.
+/// Stands for the user, under any name.
 pub(crate) const SELF: &str = "$USER";
 
 /// Variables that name a program by convention, and the program that it usually is; and those that name the user.
@@ -158,7 +158,7 @@ const PRECIOUS_VARIABLES: &[&str] = &[
     "SSH_AUTH_SOCK", "SUDO_HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "_",
 ];
 
-/// Programs that print one plain word, without a slash: something that stands for it.
+/// Programs that print plain words, without a slash: something that stands for one.
 const PRINT_A_WORD: &[(&str, &str)] = &[
     ("date", "0"),
     ("nproc", "0"),
@@ -168,6 +168,7 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
     ("whoami", SELF),
     ("id", SELF),
     ("logname", SELF),
+    ("seq", "0"),
 ];
 
 /// The tables of programs, each a bit of what [`Names`] says of one.
@@ -228,22 +229,22 @@ pub(crate) fn verb(name: &str, args: &[Field]) -> Option<usize> {
 }
 
 /// What stands behind a verb of a program.
-pub(crate) fn behind_verb(name: &str, verb: &str) -> Behind {
+pub(crate) fn behind_verb(name: &str, verb: &str) -> VerbArguments {
     let has = |table: &[(&str, &[&str])]| table.iter().any(|(known, verbs)| *known == name && verbs.contains(&verb));
     if matches!((name, verb), ("gh" | "glab", "alias")) {
-        Behind::Commands
+        VerbArguments::Commands
     } else if has(MESSAGE_VERBS) {
-        Behind::Messages
+        VerbArguments::Messages
     } else if has(NAME_VERBS) {
-        Behind::Names
+        VerbArguments::Names
     } else {
-        Behind::Anything
+        VerbArguments::Anything
     }
 }
 
 /// Whether this is an interpreter with a version behind its name.
 fn is_numbered_language(name: &str) -> bool {
-    let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
+    let stem = ollm_shell::program_stem(name);
     stem.len() < name.len() && PROGRAMS.tables_with(stem) & LANGUAGE != 0
 }
 
@@ -254,8 +255,10 @@ pub(crate) fn is_client(name: &str) -> bool {
 
 /// Whether an interpreter runs what it finds on its standard input, as a shell does.
 pub(crate) fn runs_its_input(name: &str) -> bool {
-    let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
-    matches!(stem, "bun" | "deno" | "julia" | "lua" | "node" | "nodejs" | "perl" | "php" | "python" | "pypy" | "ruby")
+    matches!(
+        ollm_shell::program_stem(name),
+        "bun" | "deno" | "julia" | "lua" | "node" | "nodejs" | "perl" | "php" | "python" | "pypy" | "ruby"
+    )
 }
 
 /// Whether an interpreter mostly prints and searches.
@@ -268,9 +271,36 @@ pub(crate) fn prints_its_own_code(name: &str) -> bool {
     PROGRAMS.tables_with(name) & PRINTS_ITS_OWN_CODE != 0
 }
 
-/// What stands for the one plain word that a program prints.
-pub(crate) fn printed_word(name: &str) -> Option<&'static str> {
-    PRINT_A_WORD.iter().find(|(known, _)| *known == name).map(|(_, word)| *word)
+/// Whether a program prints one plain word, unless it is told to print others.
+pub(crate) fn prints_a_word(name: &str) -> bool {
+    PRINT_A_WORD.iter().any(|(known, _)| *known == name)
+}
+
+/// What stands for the one plain word that a program prints: nothing if these arguments may be part of it.
+pub(crate) fn printed_word(name: &str, args: &[&str]) -> Option<&'static str> {
+    let is_number = |arg: &&str| arg.bytes().all(|byte| byte.is_ascii_digit() || b"-.w".contains(&byte));
+    let plain = match name {
+        "seq" => args.iter().all(is_number),
+        "date" => args.iter().all(|arg| arg.strip_prefix('+').is_none_or(is_plain_format)),
+        _ => true,
+    };
+    let word = PRINT_A_WORD.iter().find(|(known, _)| *known == name).map(|(_, word)| *word);
+    word.filter(|_| plain && !args.iter().any(|arg| arg.contains('/')))
+}
+
+/// Whether a format of `date` has no words of its own: `%F`, `%Y-%m-%dT%H:%M:%SZ`.
+fn is_plain_format(format: &str) -> bool {
+    let mut rest = format.chars();
+    while let Some(next) = rest.next() {
+        let plain = match next {
+            '%' => rest.by_ref().find(|next| next.is_ascii_alphabetic() || *next == '%').is_some(),
+            other => matches!(other, 'T' | 'Z') || !(other.is_alphabetic() || other.is_whitespace()),
+        };
+        if !plain {
+            return false;
+        }
+    }
+    true
 }
 
 /// What a variable holds by convention.

@@ -15,43 +15,43 @@ use std::{
 };
 
 use ollm_protocol::protected::protected;
-pub use ollm_protocol::protected::{From, Lock, PROTECTED, Protected, Row};
+pub use ollm_protocol::protected::{From, Lock, PROTECTED, Protected, Row, moved};
 use ollm_protocol::{Event, Verdict};
 
 use crate::{
     call::{self, Script},
-    destructive::{Finding, strongest},
-    field::{Field, Place},
+    destructive::{Finding, keeps_content, strongest},
+    field::{Field, ShellPlace},
     loose::loose,
     path,
     program::Files,
     text,
-    walk::{Deed, Run},
+    walk::{Run, ScriptAction},
     writes::{self, Touch},
 };
 use watch::{Hit, Reach, Watch};
 
-/// Whose files are to be protected, and where relative paths begin.
+/// The places that are to be protected, and where relative paths begin.
 ///
 /// ```
-/// use ollm_guard::{Shelter, tampering};
+/// use ollm_guard::{ProtectedPlaces, tampering};
 /// use ollm_protocol::{Event, EventKind, Flow};
 /// use serde_json::json;
 /// use std::path::Path;
 ///
 /// let home = Path::new("/home/ada");
-/// let shelter = Shelter {
+/// let shelter = ProtectedPlaces {
 ///     ollm_home: home.join(".ollm"),
 ///     projects: vec![home.join("project")],
 ///     cwd: home.join("project"),
 ///     home: Some(home.to_owned()),
-///     ..Shelter::default()
+///     ..ProtectedPlaces::default()
 /// };
 /// let data = [("tool_name", json!("write_file")), ("args", json!({ "path": "../.ollm/config.yaml" }))];
 /// assert_eq!(tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Shelter {
+pub struct ProtectedPlaces {
     /// What `~` means.
     pub home: Option<PathBuf>,
     /// Where our own files are.
@@ -62,11 +62,13 @@ pub struct Shelter {
     pub executable: Option<PathBuf>,
     /// The folder of the machine's policy.
     pub policy: Option<PathBuf>,
+    /// What is protected in folders that variables name ([`moved`]).
+    pub moved: Vec<Protected>,
     /// The folder that counts where an event names none.
     pub cwd: PathBuf,
 }
 
-impl Shelter {
+impl ProtectedPlaces {
     /// Everything that is protected from a call in the folder that counts where an event names none.
     pub fn protected(&self) -> Vec<Protected> {
         let (home, projects, single) = self.roots(&self.cwd);
@@ -79,13 +81,13 @@ impl Shelter {
             let lock = if elsewhere.contains(&path) { lock(&path) } else { Lock::Locked };
             Protected { path, from: From::Everybody, lock }
         });
-        protected(home.as_deref(), &projects).into_iter().chain(single).collect()
+        protected(home.as_deref(), &projects).into_iter().chain(self.moved.iter().cloned()).chain(single).collect()
     }
 
     /// Whether a field may name our own program, by its last part alone; of all files in a folder, by the folder.
-    fn may_be_program(&self, field: &Field, place: &Place) -> bool {
+    fn may_be_program(&self, field: &Field, place: &ShellPlace) -> bool {
         let text = field.tail.as_deref().unwrap_or(&field.text);
-        // Most words end otherwise, whatever folder they begin with.
+        // Most words end otherwise, in any folder.
         let ends = |name: &[u8]| {
             let start = text.len().checked_sub(name.len());
             start.and_then(|start| text.as_bytes().get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
@@ -124,6 +126,8 @@ impl Shelter {
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
         let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy).cloned();
         let single = single.chain(projects.iter().flat_map(|project| repository::elsewhere(project)));
+        let moved = self.moved.iter().filter(|one| one.from == From::Everybody).map(|one| one.path.clone());
+        let single = single.chain(moved);
         let single = single.map(|path| path::tidy(&path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
         (self.home.as_deref().map(path::tidy), projects, single)
@@ -131,15 +135,15 @@ impl Shelter {
 }
 
 /// Refuses tool calls that would change a protected file or switch a guard off.
-pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
+pub fn tampering(event: &Event, shelter: &ProtectedPlaces) -> Verdict {
     let here = call::here(event, &shelter.cwd);
     judged(event, &call::scripts(event, &here, shelter.home.as_deref()), &here, shelter)
 }
 
-/// What this guard makes of what a call does.
-pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &Shelter) -> Verdict {
+/// This guard's verdict on the effects of a call.
+pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &ProtectedPlaces) -> Verdict {
     let (effects, home) = (call::effects(event), shelter.home.as_deref());
-    let place = Place::new(vec![here.to_owned()], home);
+    let place = ShellPlace::new(vec![here.to_owned()], home);
     // The list of what is protected is only made ready once something is written at all.
     let watch = LazyCell::new(|| shelter.watch(here));
     let by_tool = tool::written(&effects, home);
@@ -147,6 +151,9 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         let personal = || watch.personal(&file.field, &place, file.reach).map(|hit| finding(hit, &file.field));
         found(&watch, &file.field, &place, file.reach).or_else(personal)
     });
+    // A tool's name that suggests reading is not a declaration.
+    let named = tool::named(event, &effects, home);
+    let by_name = named.iter().filter_map(|file| found(&watch, file, &place, Reach::File).map(softened));
     let by_shell = scripts.iter().flat_map(|script| {
         let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch, shelter));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
@@ -156,63 +163,78 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         let field = Field::literal(path::spelled(text, home));
         found(&watch, &field, &place, Reach::File).map(softened)
     });
-    strongest(by_tool.chain(by_shell).chain(by_text).chain(unclear(event, scripts, &watch)))
+    strongest(by_tool.chain(by_name).chain(by_shell).chain(by_text).chain(unclear(event, scripts, &watch)))
 }
 
 /// A command that cannot be followed, or writes to a place that is not written out, and names something of ours.
 fn unclear(event: &Event, scripts: &[Script], watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     let reason = scripts.iter().flat_map(|script| &script.deeds).find_map(open_deed)?;
     let text = event.data.get("args")?.to_string();
-    let named = text.to_lowercase().contains("ollm") || watch.mentioned(&text).is_some();
+    let lower = text.to_lowercase();
+    let named = own::PROCESSES.iter().any(|name| lower.contains(name)) || watch.mentioned(&text).is_some();
     named.then(|| Finding::ask(format!("the command names what is protected, and {reason}")))
 }
 
-/// Why it is not known what a deed changes.
-fn open_deed(deed: &Deed) -> Option<String> {
+/// Why the changes of a deed are unknown.
+fn open_deed(deed: &ScriptAction) -> Option<String> {
     let written =
         |target: &Field| format!("writes to a place that is not written out: {}", text::excerpt(&target.shown()));
     match deed {
-        Deed::Unclear(reason) => Some(reason.clone()),
-        Deed::Guess(guess) if matches!(**guess, Deed::Unclear(_)) => open_deed(guess),
-        Deed::Write { target, .. } if target.open() => Some(written(target)),
-        Deed::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
+        ScriptAction::Unclear(reason) => Some(reason.clone()),
+        ScriptAction::Guess(guess) if matches!(**guess, ScriptAction::Unclear(_)) => open_deed(guess),
+        ScriptAction::Write { target, .. } if target.open() => Some(written(target)),
+        ScriptAction::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
             Some("ends a process that is not written out".to_owned())
         }
-        Deed::Run(run) if run.args.iter().any(Field::open) => run.touches().iter().find_map(|touch| match touch {
-            Touch::Content(field)
-            | Touch::Appended(field)
-            | Touch::Whole(field)
-            | Touch::Becomes(field)
-            | Touch::Merge(field)
-                if field.open() =>
-            {
-                Some(written(field))
-            }
-            _ => None,
-        }),
+        ScriptAction::Run(run) if run.args.iter().any(Field::open) => {
+            run.touches().iter().find_map(|touch| match touch {
+                Touch::Content(field)
+                | Touch::Appended(field)
+                | Touch::Whole(field)
+                | Touch::Becomes(field)
+                | Touch::Merge(field)
+                    if field.open() =>
+                {
+                    Some(written(field))
+                }
+                _ => None,
+            })
+        }
         _ => None,
     }
 }
 
-fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>, shelter: &Shelter) -> Vec<Finding> {
-    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field, place) && watch.is_program(field, place);
+fn judge(
+    deed: &ScriptAction,
+    here: &ShellPlace,
+    watch: &impl Deref<Target = Watch>,
+    shelter: &ProtectedPlaces,
+) -> Vec<Finding> {
+    let is_ours =
+        |field: &Field, place: &ShellPlace| shelter.may_be_program(field, place) && watch.is_program(field, place);
     match deed {
-        Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
-        Deed::Read { file, place } => is_ours(file, place).then(|| own::read(file)).into_iter().collect(),
-        Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
-        Deed::Run(run) => {
+        ScriptAction::Unclear(_) | ScriptAction::Bomb { .. } => Vec::new(),
+        ScriptAction::Read { file, place } => is_ours(file, place).then(|| own::read(file)).into_iter().collect(),
+        ScriptAction::Write { target, place, appends } => {
+            let personal = || watch.replaced(target, place, Reach::File).filter(|_| !appends);
+            let found = found(watch, target, place, Reach::File);
+            found.or_else(|| personal().map(|hit| finding(hit, target))).into_iter().collect()
+        }
+        ScriptAction::Run(run) => {
             let by_file = run.touches().iter().filter_map(|touch| by_touch(touch, run, watch));
             let by_name = own::command(run).or_else(|| own::copy(run, |field| is_ours(field, &run.place)));
             by_file.chain(by_name).chain(where_it_runs(run, here, watch)).collect()
         }
-        Deed::Guess(deed) => judge(deed, here, watch, shelter).into_iter().map(softened).collect(),
+        ScriptAction::Guess(deed) => judge(deed, here, watch, shelter).into_iter().map(softened).collect(),
     }
 }
 
 /// A program of which nothing is known may change the folder where it runs: many unpack there.
-fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+fn where_it_runs(run: &Run, here: &ShellPlace, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     // Where no folder is hidden, none of an agent is.
-    let apart = run.place.has_folders_of(here) && !run.place.folders.iter().any(|folder| path::has_hidden_part(folder));
+    let apart = run.place.has_folders_of(here)
+        && run.place.unwritten.is_empty()
+        && !run.place.folders.iter().any(|folder| path::has_hidden_part(folder));
     if apart || run.program.files == Files::Known || run.place.elsewhere || writes::only_reads(run) {
         return None;
     }
@@ -223,10 +245,17 @@ fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) ->
 }
 
 fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+    let replaced = |field: &Field, reach| {
+        let hit = watch.replaced(field, &run.place, reach).filter(|_| !keeps_content(&run.name));
+        hit.map(|hit| finding(hit, field))
+    };
     match touch {
-        Touch::Content(field) | Touch::Appended(field) => found(watch, field, &run.place, Reach::File),
-        Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
-        Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
+        Touch::Appended(field) => found(watch, field, &run.place, Reach::File),
+        Touch::Content(field) => found(watch, field, &run.place, Reach::File).or_else(|| replaced(field, Reach::File)),
+        Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree).or_else(|| replaced(field, Reach::Tree)),
+        Touch::Becomes(field) => {
+            found(watch, field, &run.place, Reach::Replacement).or_else(|| replaced(field, Reach::File))
+        }
         Touch::Unpacked(_) if watch.is_project(&run.place) && watch.works_inside(&run.place).is_none() => None,
         Touch::Merge(field) | Touch::Unpacked(field) => {
             let hit = watch.check(field, &run.place, Reach::Tree).filter(|hit| !watch.is_absent_program(hit));
@@ -254,7 +283,7 @@ fn softened(finding: Finding) -> Finding {
     Finding::ask(finding.reason)
 }
 
-fn found(watch: &impl Deref<Target = Watch>, field: &Field, place: &Place, reach: Reach) -> Option<Finding> {
+fn found(watch: &impl Deref<Target = Watch>, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Finding> {
     if matches!(field.known(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")) {
         return None;
     }

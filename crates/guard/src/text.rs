@@ -1,4 +1,4 @@
-//! Text for people: short, and without characters that hide or reorder what they see. And what a word looks like.
+//! Text for people: short, and without characters that hide or reorder what they see.
 
 /// How much of a command a reason shows.
 const LONGEST: usize = 160;
@@ -39,13 +39,6 @@ pub(crate) fn is_disguised(text: &str) -> bool {
         before = next;
     }
     false
-}
-
-/// Whether a word sets a variable: `NAME=VALUE`.
-pub(crate) fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.bytes().all(|next| next == b'_' || next.is_ascii_alphanumeric())
-    })
 }
 
 /// Characters that take no room or change the direction of others.

@@ -1,4 +1,4 @@
-//! From a script to its deeds: every program it may run, every file it redirects to, and what cannot be known.
+//! Turns a script into its actions: programs that it may run, files that it redirects to, and unknown parts.
 //!
 //! Both guards judge the same deeds. Commands that run other commands (`sudo`, `xargs`, `bash -c`, …) are taken apart
 //! here, so that a guard sees the program that does the work.
@@ -16,7 +16,7 @@ mod written;
 mod xargs;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::Hasher,
     path::PathBuf,
     rc::Rc,
@@ -24,36 +24,36 @@ use std::{
 };
 
 use crate::{
-    field::{Expander, Field, Outer, Place, Tail, Variables},
+    field::{Expander, Field, OuterScript, ShellPlace, Tail, Variables},
     names::{QuickHasher, QuickMap},
     program::Program,
     text,
     writes::{Touch, touches},
 };
-use ollm_shell::{List, Unreadable, parse};
+use ollm_shell::{List, ParseError, parse};
 
 use feed::Feed;
 pub(crate) use feed::lists_files;
-pub(crate) use find::{Found, Selection, find_roots, found_below, selection};
+pub(crate) use find::{FindChange, Selection, find_roots, found_below, selections};
 use scene::Scene;
-use written::Written;
+use written::WrittenText;
 
 /// One thing a script does.
 #[derive(Debug)]
-pub(crate) enum Deed {
+pub(crate) enum ScriptAction {
     /// A program runs.
     Run(Run),
-    /// A redirection opens a file for writing.
-    Write { target: Field, place: Place },
+    /// A redirection opens a file for writing, perhaps behind what is in it.
+    Write { target: Field, place: ShellPlace, appends: bool },
     /// A redirection opens a file for reading.
-    Read { file: Field, place: Place },
+    Read { file: Field, place: ShellPlace },
     /// A function that multiplies itself.
     Bomb { name: String },
     /// What happens here cannot be known: why.
     Unclear(String),
     /// It happens if a program runs what it is given, and nothing is known that says it does not. That something is not
     /// clear then counts only in a command that names what is protected.
-    Guess(Box<Deed>),
+    Guess(Box<ScriptAction>),
 }
 
 /// A program and what it gets.
@@ -66,7 +66,7 @@ pub(crate) struct Run {
     /// Its arguments.
     pub(crate) args: Tail,
     /// Where it runs.
-    pub(crate) place: Place,
+    pub(crate) place: ShellPlace,
     /// Text fed to it by the script itself.
     pub(crate) input: Option<Arc<str>>,
     /// What it changes, once a guard has asked.
@@ -102,47 +102,49 @@ impl Run {
     }
 }
 
-/// So many commands and arguments may be looked at, whatever the length of the script.
+/// So many commands and arguments may be looked at in a script of any length.
 const LEAST_WORK: usize = 2048;
 
 /// And so many for each byte of it: a few times as many as ordinary scripts need.
 const WORK_PER_BYTE: usize = 2;
 
-/// So much text within the script is read as text of its own, whatever its length.
+/// So much text within a script of any length is read as text of its own.
 const LEAST_TEXT: usize = 4 << 10;
 
 /// And so many times its length.
 const MOST_READINGS: usize = 3;
 
 /// Everything a script does, were it run at this place.
-pub(crate) fn walk(script: &str, place: Place) -> Vec<Deed> {
+pub(crate) fn walk(script: &str, place: ShellPlace) -> Vec<ScriptAction> {
     let mut walker = Walker::new(place, script.len());
     walker.script(script, 0);
     walker.deeds
 }
 
 /// Everything one command given as words does.
-pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
+pub(crate) fn walk_words(words: Vec<String>, place: ShellPlace) -> Vec<ScriptAction> {
     let mut walker = Walker::new(place, words.iter().map(String::len).sum());
     walker.run(words.into_iter().map(Field::literal).collect(), &Feed::Nothing, 0);
     walker.deeds
 }
 
 struct Walker {
-    deeds: Vec<Deed>,
+    deeds: Vec<ScriptAction>,
     /// Where the programs that run stand among the deeds, by their hash.
     runs: QuickMap<u64, usize>,
-    place: Place,
+    place: ShellPlace,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
     /// What `exec` put on the standard input of everything behind it.
     stdin: Option<Feed>,
     /// What is set around the script that comes next.
-    outer: Outer,
+    outer: OuterScript,
     /// Names that stand for other commands: aliases, `hash -p`.
     aliases: HashMap<String, Vec<String>>,
+    /// Functions that run what they are given.
+    passing: HashSet<String>,
     /// What the script has written into files, by their names and then by their paths.
-    written: HashMap<String, HashMap<PathBuf, Written>>,
+    written: HashMap<String, HashMap<PathBuf, WrittenText>>,
     /// How many guesses it takes that what comes next runs at all.
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.
@@ -150,7 +152,7 @@ struct Walker {
     /// How many words the commands had that were looked at already and end as the next one does.
     tails: Vec<usize>,
     /// The texts on standard inputs that were guessed at, each by its address, and where that was last.
-    guessed_inputs: HashMap<*const u8, (Arc<str>, Place)>,
+    guessed_inputs: HashMap<*const u8, (Arc<str>, ShellPlace)>,
     /// How much text may still be read.
     text_left: usize,
     /// How many commands and arguments may still be looked at.
@@ -158,15 +160,16 @@ struct Walker {
 }
 
 impl Walker {
-    fn new(place: Place, length: usize) -> Walker {
+    fn new(place: ShellPlace, length: usize) -> Walker {
         Walker {
             deeds: Vec::with_capacity(8 + length / 128),
             runs: QuickMap::default(),
             place,
             input: Feed::Nothing,
             stdin: None,
-            outer: Outer::default(),
+            outer: OuterScript::default(),
             aliases: HashMap::new(),
+            passing: HashSet::new(),
             written: HashMap::new(),
             guesses: 0,
             covered: false,
@@ -186,32 +189,34 @@ impl Walker {
 
     /// Not known though it is clear that a shell reads it.
     fn unknown(&mut self, reason: impl Into<String>) {
-        self.deeds.push(Deed::Unclear(reason.into()));
+        self.deeds.push(ScriptAction::Unclear(reason.into()));
     }
 
     /// A variable is set for a program, perhaps to something that it loads.
     fn set_for_program(&mut self, name: &str, value: Option<&str>) {
         if loading::loads_code(name, value) {
             let value = text::excerpt(value.unwrap_or("…"));
-            self.unclear(format!("a variable has programs load code that nobody knows: {name}={value}"));
+            self.unclear(format!("a variable has programs load unknown code: {name}={value}"));
         }
     }
 
-    fn push(&mut self, deed: Deed) {
-        self.deeds.push(if self.guesses > 0 { Deed::Guess(Box::new(deed)) } else { deed });
+    fn push(&mut self, deed: ScriptAction) {
+        self.deeds.push(if self.guesses > 0 { ScriptAction::Guess(Box::new(deed)) } else { deed });
     }
 
     /// A program that runs, once: guards need not judge again what they have judged.
     fn push_run(&mut self, run: Run) {
         let key = run.hash() ^ u64::from(self.guesses > 0);
-        let is_known = |deed: &Deed| match deed {
-            Deed::Run(known) => self.guesses == 0 && known.is_same(&run),
-            Deed::Guess(known) => self.guesses > 0 && matches!(&**known, Deed::Run(known) if known.is_same(&run)),
+        let is_known = |deed: &ScriptAction| match deed {
+            ScriptAction::Run(known) => self.guesses == 0 && known.is_same(&run),
+            ScriptAction::Guess(known) => {
+                self.guesses > 0 && matches!(&**known, ScriptAction::Run(known) if known.is_same(&run))
+            }
             _ => false,
         };
         let at = self.runs.entry(key).or_insert(self.deeds.len());
         if !self.deeds.get(*at).is_some_and(is_known) {
-            self.push(Deed::Run(run));
+            self.push(ScriptAction::Run(run));
         }
     }
 
@@ -242,13 +247,13 @@ impl Walker {
         }
         match parse(script, depth) {
             Ok(list) => self.walk_list(&list, depth),
-            Err(Unreadable::TooDeep { .. }) => {
-                self.push(Deed::Unclear("the command nests too deep to be looked through".to_owned()));
+            Err(ParseError::TooDeep { .. }) => {
+                self.push(ScriptAction::Unclear("the command nests too deep to be looked through".to_owned()));
             }
-            Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
+            Err(ParseError::Unclosed { .. } | ParseError::Syntax { .. }) => {
                 // A shell runs what it can read of it before it stops.
                 let reason = format!("the command could not be read as shell text: {}", text::excerpt(script));
-                if guess::has_harm(script) { self.unknown(reason) } else { self.push(Deed::Unclear(reason)) }
+                if guess::has_harm(script) { self.unknown(reason) } else { self.push(ScriptAction::Unclear(reason)) }
             }
         }
     }
@@ -268,7 +273,8 @@ impl Walker {
         self.outer.anything |= variables.anything || variables.sourced;
         self.outer.separators_change |= variables.separators_change;
         self.outer.positional = None;
-        Scene { walker: self, variables: &variables, outer: &outer }.list(list, &feed, depth);
+        Scene { walker: self, variables: &variables, outer: &outer, writes: Feed::Pipe, function: None }
+            .list(list, &feed, depth);
         (self.outer, self.covered) = (outer, covered);
     }
 }

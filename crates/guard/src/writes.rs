@@ -7,11 +7,13 @@ mod git;
 mod options;
 mod told;
 
+use std::{ffi::OsStr, path::Path};
+
 use crate::{
     field::{Field, Fields},
     path,
     program::{self, Arguments, Files},
-    walk::{Found, Run},
+    walk::{FindChange, Run},
 };
 
 pub use git::harmful_git_settings;
@@ -29,18 +31,18 @@ pub(crate) enum Touch {
     Whole(Field),
     /// Something is put in its place, unless it is a folder already.
     Becomes(Field),
-    /// Files nobody can name here are put into it.
+    /// Files with unknown names are put into it.
     Merge(Field),
-    /// Files nobody can name here are put into the working folder: every day into that of a project.
+    /// Files with unknown names are put into the working folder: every day into that of a project.
     Unpacked(Field),
     /// It gets another name, through which it can be changed later.
     Alias(Field),
-    /// Code in another language that may change whatever it names.
+    /// Code in another language that may change everything that it names.
     Code(String),
     /// It is named to a program that nothing is known about.
     Perhaps(Field),
     /// What a search finds is removed or changed.
-    Found(Found),
+    Found(FindChange),
     /// It becomes the root of a project.
     Project(Field),
 }
@@ -67,9 +69,14 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         }
         "chmod" | "gchmod" | "chown" | "gchown" | "chgrp" | "chattr" | "setfacl" | "chflags" | "xattr" => {
             let recursive = options(args).any(|option| letters(option, &['R']) || option.starts_with("--recurs"));
-            each(plain(), if recursive && !keeps_owner(run, &plain()) { Touch::Whole } else { Touch::Content })
+            let plain = plain();
+            let gives = !gives_nothing_away(&run.name, &plain, run.place.home.as_deref());
+            // What is found is not chosen, so that nothing is switched on by it.
+            let changed = plain.into_iter().filter(|file| gives || !file.listed);
+            each(changed, if recursive && gives { Touch::Whole } else { Touch::Content })
         }
-        "mount" | "umount" => each(plain(), Touch::Whole),
+        // Devices are read, or let go.
+        "mount" | "umount" => each(plain().into_iter().filter(|arg| !arg.text.starts_with("/dev/")), Touch::Whole),
         "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
             copies::touches(run, plain())
         }
@@ -89,7 +96,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             Vec::new()
         }
         "unzip" => {
-            let members = each(plain().into_iter().skip(1), Touch::Content);
+            let members = archives::unpacked_members(run, plain().into_iter().skip(1).collect());
             archives::unpacked(run, values(args, &["-d"])).into_iter().chain(members).collect()
         }
         "7z" | "7za" | "7zr" | "7zz" if plain().first().is_some_and(|verb| matches!(verb.text.as_str(), "x" | "e")) => {
@@ -104,6 +111,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
+            files.extend(configured_outputs(run));
             let by_name = options(args).any(|option| letters(option, &['O', 'J']) || option.starts_with("--remote"));
             let named = plain().into_iter().filter(|_| by_name).flat_map(|address| saved(&address));
             each(files, Touch::Content).into_iter().chain(named).collect()
@@ -120,7 +128,9 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             each(values(args, &["-o", "--output"]), Touch::Content)
         }
         "uniq" | "xxd" => each(plain().into_iter().skip(1), Touch::Content),
-        "find" | "fd" | "fdfind" => Found::by(&run.name, args).into_iter().map(Touch::Found).collect(),
+        "find" | "fd" | "fdfind" => {
+            FindChange::by(&run.name, args, run.place.home.as_deref()).into_iter().map(Touch::Found).collect()
+        }
         _ => Vec::new(),
     };
     touches.extend(each(dd_output(run), Touch::Content));
@@ -165,7 +175,7 @@ fn letters(option: &str, wanted: &[char]) -> bool {
 }
 
 /// The values of options that take one: attached or not, alone or last in a bundle of letters.
-fn values(args: &[Field], names: &[&str]) -> Fields {
+pub(crate) fn values(args: &[Field], names: &[&str]) -> Fields {
     let mut values = Fields::new();
     for (at, arg) in args.iter().enumerate().filter(|(_, arg)| arg.text.starts_with('-')) {
         for name in names {
@@ -220,6 +230,21 @@ fn dd_output(run: &Run) -> Option<Field> {
     if matches!(run.name.as_str(), "dd" | "gdd" | "dcfldd" | "dc3dd") { find() } else { None }
 }
 
+/// The files that settings of `curl` on its standard input have it write.
+fn configured_outputs(run: &Run) -> Fields {
+    let reads =
+        values(&run.args, &["-K", "--config"]).iter().any(|file| matches!(file.text.as_str(), "-" | "/dev/stdin"));
+    let lines = run.input.as_deref().filter(|_| reads).unwrap_or_default().lines();
+    let output = |line: &str| {
+        let line = line.trim().trim_start_matches('-');
+        let (name, value) = line.split_once(['=', ':', ' ', '\t'])?;
+        let writes = matches!(name.trim(), "output" | "o" | "dump-header" | "D" | "cookie-jar" | "c" | "trace");
+        let value = value.trim_matches(['=', ':', ' ', '\t', '"']);
+        writes.then(|| Field::literal(path::spelled(value, run.place.home.as_deref())))
+    };
+    lines.filter_map(output).collect()
+}
+
 /// A file in the working folder with the last part of an address as its name, unless the server says otherwise.
 fn saved(address: &Field) -> [Touch; 2] {
     let here = Field::literal(".");
@@ -262,30 +287,29 @@ fn named_files(arg: &Field, run: &Run) -> Fields {
     files
 }
 
-/// Whether a change of modes or owners takes nothing from the user and gives nothing to everybody.
-fn keeps_owner(run: &Run, plain: &[Field]) -> bool {
-    let Some(change) = plain.first() else { return false };
-    if change.open() {
+/// Whether a change of modes or owners takes nothing from the user and gives nothing to other users.
+pub(crate) fn gives_nothing_away(name: &str, args: &[Field], home: Option<&Path>) -> bool {
+    let Some(change) = args.iter().find(|arg| !arg.text.starts_with('-')).filter(|change| !change.open()) else {
         return false;
-    }
-    match run.name.as_str() {
+    };
+    match name {
         "chmod" | "gchmod" => keeps_modes(&change.text),
-        "chown" | "gchown" | "chgrp" => change.text.split(':').all(|name| is_user(name, run)),
+        "chown" | "gchown" | "chgrp" => change.text.split(':').all(|name| is_user(name, home)),
         _ => false,
     }
 }
 
 /// Whether this is the user, by the name of the home or by a number such as people have.
-fn is_user(name: &str, run: &Run) -> bool {
+fn is_user(name: &str, home: Option<&Path>) -> bool {
     const FIRST_PERSON: u32 = 1000;
-    let home = run.place.home.as_deref().and_then(|home| home.file_name()).and_then(|home| home.to_str());
+    let home = home.and_then(Path::file_name).and_then(OsStr::to_str);
     let person = name.parse::<u32>().is_ok_and(|id| (FIRST_PERSON..FIRST_PERSON + 100).contains(&id));
     name.is_empty() || name == program::SELF || home == Some(name) || person
 }
 
 fn keeps_modes(mode: &str) -> bool {
     if let Ok(bits) = u32::from_str_radix(mode, 8) {
-        return bits & 0o002 == 0 && bits & 0o400 != 0;
+        return bits & 0o002 == 0 && bits & 0o500 == 0o500;
     }
     mode.split(',').all(|clause| {
         let Some(at) = clause.find(['+', '-', '=']) else { return false };
@@ -352,5 +376,30 @@ fn code(run: &Run) -> Option<String> {
         code.push('\n');
         code.push_str(&part);
     }
+    code.extend(joined_strings(&code).map(|joined| format!("\n{joined}")));
     (!code.is_empty()).then_some(code)
+}
+
+/// Code with strings that are put together written as one: `'.ol' + 'lm'`.
+fn joined_strings(code: &str) -> Option<String> {
+    let mut joined = String::new();
+    let mut rest = code;
+    let mut is_inside = false;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (before, quoted) = rest.split_at(at);
+        let (quote, behind) = quoted.split_at(1);
+        let next = behind.trim_start_matches([' ', '\t', '\n', '+', '.']);
+        joined.push_str(before);
+        // A quote, nothing but a sign for joining, and a quote; `"."` is a text of its own.
+        let is_dot = !is_inside && behind.len() == next.len() + 1 && behind.starts_with('.');
+        if let Some(after) = next.strip_prefix(['\'', '"']).filter(|_| !is_dot) {
+            rest = after;
+        } else {
+            joined.push_str(quote);
+            is_inside = !is_inside;
+            rest = behind;
+        }
+    }
+    joined.push_str(rest);
+    (joined.len() < code.len()).then_some(joined)
 }

@@ -1,9 +1,9 @@
-//! Who we are, for servers on the network that want to know: OAuth, with the SDK's state machine and our own network,
-//! store and clock.
+//! OAuth identity for servers on the network. OAuth runs on the SDK's state machine; the network, the store and the
+//! clock are ours.
 //!
-//! A [`Login`] is for a person who waits; [`Tokens`] is for everybody else, asks nobody anything, and renews what is about
-//! to expire. What is granted belongs to the address of one server and the issuer that granted it, is kept in a file of its
-//! owner alone, and goes nowhere else.
+//! A [`Login`] is for a person who waits. [`Tokens`] is for all other callers: it asks no person, and renews tokens
+//! that are about to expire. A grant belongs to the address of one server and to the issuer that granted it. It is kept
+//! in a file that only its owner can read, and is sent to no other server or issuer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) mod net;
 mod record;
 
 use login::shown;
-pub use login::{Login, LoginError, Pasted, Wanted};
+pub use login::{Login, LoginError, LoginRequest, PersonInput};
 use net::Net;
 pub use record::Grant;
 use record::{Frame, Record, Slot, usable};
@@ -35,7 +35,7 @@ use record::{Frame, Record, Slot, usable};
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long another process may take to renew one.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often we look whether it is done.
+/// How often we check whether the other process is done.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// The tokens of all servers that a person logged in to.
@@ -50,15 +50,15 @@ pub struct Tokens {
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// The client that was declared, and the word that proves it.
+    /// The declared client id, and its client secret.
     client: Option<(String, Secret)>,
-    /// What is known of the token; only one request at a time finds out that it must be renewed.
-    known: Turn<Option<Known>>,
+    /// The token as last read. The lock makes sure that only one request at a time renews it.
+    known: Turn<Option<KnownToken>>,
     /// Why it could not be renewed the last time.
     trouble: Mutex<Option<String>>,
 }
 
-/// A word that is not shown.
+/// A client secret; `Debug` does not show it.
 struct Secret(String);
 
 impl std::fmt::Debug for Secret {
@@ -67,19 +67,20 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A token as it was last seen in the file; there may be none.
+/// A token as last read from the file, if there was one.
 #[derive(Debug)]
-struct Known {
+struct KnownToken {
     token: Option<String>,
     until: Option<SystemTime>,
 }
 
-impl Known {
-    fn of(record: Option<&Record>) -> Known {
-        Known { token: record.and_then(Record::token), until: record.and_then(Record::until) }
+impl KnownToken {
+    fn of(record: Option<&Record>) -> KnownToken {
+        KnownToken { token: record.and_then(Record::token), until: record.and_then(Record::until) }
     }
 
-    /// Whether it is good for a while. One without an end is, and none at all stays none until somebody asks for one.
+    /// Whether the token stays valid for a while. A token without an end is valid. A missing token also counts as
+    /// fresh; it is read again only after the server refuses a request.
     fn is_fresh(&self, now: SystemTime) -> bool {
         self.until.is_none_or(|until| now + MARGIN < until)
     }
@@ -95,30 +96,30 @@ impl Tokens {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// The token for the next request, from memory as long as it is good.
+    /// The token for the next request, from memory until it expires.
     async fn token(&self, target: &Target) -> Option<String> {
         let mut known = target.known.lock().await;
         let now = (self.clock)();
         let fresh = known.as_ref().is_some_and(|known| known.is_fresh(now));
         if !fresh {
-            let read = Known::of(Record::load(&self.file, &target.url).as_ref());
+            let read = KnownToken::of(Record::load(&self.file, &target.url).as_ref());
             *known = Some(if read.is_fresh(now) { read } else { self.renewed(target, read.token.as_deref()).await });
         }
         known.as_ref()?.token.clone()
     }
 
-    /// A token that is not this one: what another process got meanwhile, or what we get now.
-    async fn renewed(&self, target: &Target, old: Option<&str>) -> Known {
-        let Ok(_lock) = lock(&self.file).await else { return Known::of(None) };
+    /// A token other than `old`: one that another process got meanwhile, or a new one from the issuer.
+    async fn renewed(&self, target: &Target, old: Option<&str>) -> KnownToken {
+        let Ok(_lock) = lock(&self.file).await else { return KnownToken::of(None) };
         let record = Record::load(&self.file, &target.url);
         let Some(record) = record.filter(|record| record.token().as_deref() == old) else {
-            return Known::of(Record::load(&self.file, &target.url).as_ref());
+            return KnownToken::of(Record::load(&self.file, &target.url).as_ref());
         };
-        let Ok(manager) = self.manager(target, &record).await else { return Known::of(None) };
+        let Ok(manager) = self.manager(target, &record).await else { return KnownToken::of(None) };
         match manager.refresh_token().await {
             Ok(_) => {}
             Err(AuthError::TokenRefreshRejected(_)) => {
-                // It will never be worth anything again; a failure on the way there may pass.
+                // The issuer rejects this token for good; other failures may pass.
                 let _ = Record::remove(&self.file, &target.url);
             }
             Err(error) => {
@@ -128,11 +129,11 @@ impl Tokens {
                     shown(&error.to_string())
                 );
                 target.note(Some(why));
-                return Known::of(None);
+                return KnownToken::of(None);
             }
         }
         target.note(None);
-        Known::of(Record::load(&self.file, &target.url).as_ref())
+        KnownToken::of(Record::load(&self.file, &target.url).as_ref())
     }
 
     async fn manager(&self, target: &Target, record: &Record) -> Result<AuthorizationManager, AuthError> {
@@ -141,7 +142,7 @@ impl Tokens {
         manager.set_credential_store(Slot::of(&self.file, &target.url, record));
         manager.set_metadata(record.frame.metadata.clone());
         let id = &record.credentials.client_id;
-        // Another client's word is nothing that this issuer should hear.
+        // This issuer must not hear another client's secret.
         let declared = target.client.as_ref().filter(|(known, _)| known == id).map(|(_, secret)| &secret.0);
         manager.configure_client(record.frame.client(id, declared))?;
         Ok(manager)
@@ -180,8 +181,8 @@ impl Authorize for Tokens {
             let Some(target) = self.target(server) else { return false };
             let mut known = target.known.lock().await;
             let sent = known.take().and_then(|known| known.token);
-            let read = Known::of(Record::load(&self.file, &target.url).as_ref());
-            // Somebody may have logged in, or renewed it, since.
+            let read = KnownToken::of(Record::load(&self.file, &target.url).as_ref());
+            // Another process may have logged in or renewed the token since.
             let now =
                 if read.token == sent && sent.is_some() { self.renewed(&target, sent.as_deref()).await } else { read };
             let better = now.token.is_some();
@@ -200,7 +201,7 @@ impl Authorize for Tokens {
             target.note(known.then(|| format!("{} was granted, and it refuses all the same", scopes.join(" "))));
             if record.lacking != scopes {
                 record.lacking = scopes.to_vec();
-                // Where it cannot be kept, the person reads the names in the message.
+                // If saving fails, the person can still read the names in the message.
                 let _ = record.save(&self.file, &target.url);
             }
         })
@@ -214,14 +215,14 @@ impl Authorize for Tokens {
     }
 }
 
-/// What a person was granted for this address, as far as it is kept; nobody is asked whether it still holds.
+/// The grant for this address in our own record. The issuer is not asked whether it still holds.
 pub fn granted(url: &str, file: &Path) -> Option<Grant> {
     Record::load(file, &Url::parse(url).ok()?).map(|record| record.grant())
 }
 
-/// Forgets what was granted for this address, and tells the issuer so where it wants to know. Nothing is remembered even
-/// if the issuer cannot be told, which is the error then.
-pub fn log_out(wanted: &Wanted, file: &Path) -> Result<Option<Grant>, LoginError> {
+/// Forgets the grant for this address, and revokes it at the issuer if the issuer has an endpoint for that. The grant
+/// is forgotten even if revoking fails; that failure is then returned.
+pub fn log_out(wanted: &LoginRequest, file: &Path) -> Result<Option<Grant>, LoginError> {
     let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
     usable(file)?;
     let Some(record) = Record::load(file, &url) else { return Ok(None) };
@@ -231,8 +232,8 @@ pub fn log_out(wanted: &Wanted, file: &Path) -> Result<Option<Grant>, LoginError
     Ok(Some(record.grant()))
 }
 
-/// Tells the issuer that nobody needs the tokens any more.
-async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), LoginError> {
+/// Tells the issuer that the tokens are no longer needed.
+async fn revoke(record: &Record, url: &Url, wanted: &LoginRequest) -> Result<(), LoginError> {
     let endpoint = record.frame.metadata.additional_fields.get("revocation_endpoint").and_then(|url| url.as_str());
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
     let net = Net::new(url, &wanted.network)?;
@@ -243,7 +244,7 @@ async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), Login
     net.form(endpoint, &fields).await
 }
 
-/// Waits for the right to renew tokens, which one process has at a time.
+/// Waits for the lock on renewing tokens, which one process holds at a time.
 async fn lock(file: &Path) -> Result<std::fs::File, LoginError> {
     let lock = ollm_store::lock_file(&file.with_extension("renewing"))?;
     let began = Instant::now();
@@ -257,7 +258,7 @@ async fn lock(file: &Path) -> Result<std::fs::File, LoginError> {
 }
 
 impl Frame {
-    /// Who we are to the issuer.
+    /// Our identity for the issuer.
     fn client(&self, id: &str, declared: Option<&String>) -> OAuthClientConfig {
         let client = OAuthClientConfig::new(id, self.redirect.clone());
         let secret = self.secret.as_ref().or(declared);

@@ -1,4 +1,4 @@
-//! How long to wait before the next try, and when not to try any more.
+//! How long to wait before the next try, and when to stop trying.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use crate::settings::Timings;
 
-/// The pause after the so-manieth failed try: doubled each time, capped, and somewhere between half and all of that, so
-/// that many who failed together do not come back together.
+/// The pause after this many failed tries. It doubles each time up to a cap, and the result lies between half of that
+/// and all of it. So servers that failed together are not retried together.
 pub(crate) fn pause(timings: &Timings, failed: u32) -> Duration {
     jitter(full(timings, failed), RandomState::new().hash_one(failed))
 }
@@ -24,7 +24,7 @@ fn jitter(full: Duration, dice: u64) -> Duration {
     full / 1000 * share
 }
 
-/// Counts crashes, and says when they have become a loop.
+/// Counts crashes, and says when they form a loop.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker(VecDeque<Instant>);
 
@@ -48,7 +48,7 @@ impl Breaker {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// Forgets all: a person wants a new start.
+    /// Forgets all crashes, because a person asked for a new start.
     pub(crate) fn reset(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! Messages in a text: one, or several that came as one, as servers of the revision 2025-03-26 may send them.
+//! Messages in a text: one, or a batch of several, which servers of the revision 2025-03-26 may send.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,15 @@ use serde::de::Error;
 use crate::depth_limit;
 use crate::error::bytes;
 
-/// More messages that came as one are not looked at.
+/// Further messages of a batch are ignored.
 pub(crate) const MOST: usize = 10_000;
-/// How much of a text is searched for whom it answers.
+/// How much of a text is searched for the request that it answers.
 pub(crate) const HEAD: usize = 256;
 
-/// Why there is no message in a text.
+/// Why a text holds no message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecodeError {
-    /// What is read takes many times the room of its text if it has many values.
+    /// A text with many values takes many times its size in memory.
     #[error("it holds more than {} values", depth_limit::MOST_VALUES)]
     Heavy,
     #[error("it is no JSON-RPC message")]
@@ -25,7 +25,7 @@ pub(crate) enum DecodeError {
     Long(usize),
 }
 
-/// Reads the first message; those that came with it are put behind the others.
+/// Reads the first message; further messages of a batch are appended to `more`.
 pub(crate) fn read(
     text: &[u8],
     more: &mut VecDeque<ServerJsonRpcMessage>,
@@ -41,19 +41,19 @@ pub(crate) fn read(
     more.pop_front().ok_or_else(|| serde_json::Error::custom("an empty list").into())
 }
 
-/// Whether a text is not to be left to the SDK, which knows neither lists nor bounds nor failures that are none.
+/// Whether the SDK must not read a text: it supports neither batches nor our bounds, nor an answer with a null `error`.
 pub(crate) fn is_unusual(text: &str) -> bool {
     text.trim_ascii_start().starts_with('[')
         || depth_limit::is_heavy(text.as_bytes())
         || (text.contains("\"error\"") && text.contains("\"result\""))
 }
 
-/// One of several messages, of which not all can be read.
+/// One message of a batch; an unreadable one becomes a failure or is skipped.
 fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
     depth_limit::read(part).or_else(|error| failure(part, &error.into()).ok_or(())).ok()
 }
 
-/// A failure for whoever waits for a text that cannot be read, if that can be told.
+/// A failure for the request that waits for an unreadable text, if the text names the request.
 pub(crate) fn failure(text: &[u8], why: &DecodeError) -> Option<ServerJsonRpcMessage> {
     let id = answered(&head(text))?;
     let text = format!("the answer of the server cannot be read: {why}");
@@ -65,12 +65,12 @@ pub(crate) fn head(text: &[u8]) -> String {
     String::from_utf8_lossy(text.get(..HEAD).unwrap_or(text)).into_owned()
 }
 
-/// Which request a text answers, as far as its beginning tells.
+/// The request that a text answers, if its beginning shows it.
 fn answered(head: &str) -> Option<RequestId> {
     if !head.trim_start().starts_with('{') || head.contains("\"method\"") {
         return None;
     }
-    // What stands inside the answer is another's number.
+    // An `id` inside the result or the error belongs to something else.
     let head = head.split("\"result\"").next()?.split("\"error\"").next()?;
     let (_, rest) = head.split_once("\"id\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();

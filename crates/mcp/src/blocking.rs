@@ -1,7 +1,7 @@
 //! A client of many servers for programs without a runtime: its methods block. The tasks of the servers run on a thread
-//! of its own (`runtime`); a waiting caller drives them itself (`wait`).
+//! of the client (`runtime`). A waiting caller drives them itself (`wait`).
 //!
-//! The ports run inside the runtime. Methods that wait fail there: they would wait for themselves.
+//! The ports run inside the runtime. Methods that wait fail there, because they would wait for themselves.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ use crate::wait::WaitEnd;
 
 /// How long a cancelled request may take to end.
 const CANCEL_TIME: Duration = Duration::from_millis(500);
-/// How often a caller that does something meanwhile gets to do it.
+/// How often a caller gets to do something else while it waits.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A blocking client of many servers. Dropped, all of them end at once; [`BlockingClient::close`] gives them time.
+/// A blocking client of many servers. Dropping it ends all servers at once; [`BlockingClient::close`] gives them time.
 #[derive(Debug)]
 pub struct BlockingClient {
     context: Arc<ClientContext>,
@@ -37,12 +37,12 @@ pub struct BlockingClient {
 }
 
 impl BlockingClient {
-    /// No servers yet; only the thread is started.
+    /// A client without servers; only the thread is started.
     pub fn new(context: Arc<ClientContext>) -> io::Result<Self> {
         Ok(Self { context, servers: RwLock::default(), runtime: RuntimeThread::new()? })
     }
 
-    /// Adds a server, which is not started by that; one of the same name is ended.
+    /// Adds a server without starting it. A server of the same name is ended.
     pub fn add(&self, ready: ReadyServer, memory: ServerMemory) {
         let runtime = self.runtime.handle();
         let _entered = runtime.enter();
@@ -52,7 +52,7 @@ impl BlockingClient {
         drop(before);
     }
 
-    /// Ends a server, with time to do so, and forgets it.
+    /// Stops a server with time to end by itself, and forgets it.
     pub fn remove(&self, name: &str) -> Result<(), CallError> {
         self.stop(name)?;
         self.servers.write().unwrap_or_else(PoisonError::into_inner).remove(name);
@@ -64,20 +64,19 @@ impl BlockingClient {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// The server of a name.
+    /// The server with this name.
     pub fn server(&self, name: &str) -> Result<Arc<Server>, CallError> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
         let unknown = || CallError::new(name, CallErrorKind::Unknown);
         servers.get(name).cloned().ok_or_else(unknown)
     }
 
-    /// How all servers are.
+    /// The status of every server.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers().iter().map(|server| server.status()).collect()
     }
 
-    /// Starts, without waiting for that, all servers but those whose tools are known and which start with the first
-    /// call only.
+    /// Starts the servers without waiting. Lazy servers whose tools are already known are left to their first call.
     pub fn begin(&self) {
         for server in self.servers() {
             if !(server.ready().lazy && server.status().tools > 0) {
@@ -92,12 +91,12 @@ impl BlockingClient {
     }
 
     /// Starts all servers at once; the outcomes are in the order of their names.
-    pub fn start_all(&self) -> Result<Pending<Vec<Result<(), CallError>>>, CallError> {
+    pub fn start_all(&self) -> Result<PendingAnswer<Vec<Result<(), CallError>>>, CallError> {
         let servers = self.servers();
         self.spawn("", async move { Ok(join_all(servers.iter().map(|server| server.start())).await) })
     }
 
-    /// Ends a server, with time to do so.
+    /// Stops a server with time to end by itself.
     pub fn stop(&self, name: &str) -> Result<(), CallError> {
         self.ask(name, |server| async move {
             server.stop().await;
@@ -105,42 +104,47 @@ impl BlockingClient {
         })
     }
 
-    /// Ends a server and starts it again.
+    /// Stops a server and starts it again.
     pub fn restart(&self, name: &str) -> Result<(), CallError> {
         self.ask(name, |server| async move { server.restart().await })
     }
 
     /// Calls a tool; starts the server if it does not run.
-    pub fn call(&self, name: &str, call: Call) -> Result<Pending<Value>, CallError> {
+    pub fn call(&self, name: &str, call: Call) -> Result<PendingAnswer<Value>, CallError> {
         self.later(name, |server| async move { server.call(call).await })
     }
 
     /// Gets a prompt, filled in.
-    pub fn prompt(&self, name: &str, prompt: String, args: Map<String, Value>) -> Result<Pending<Value>, CallError> {
+    pub fn prompt(
+        &self,
+        name: &str,
+        prompt: String,
+        args: Map<String, Value>,
+    ) -> Result<PendingAnswer<Value>, CallError> {
         self.later(name, |server| async move { server.prompt(prompt, args).await })
     }
 
     /// Reads a resource.
-    pub fn read(&self, name: &str, uri: String) -> Result<Pending<Value>, CallError> {
+    pub fn read(&self, name: &str, uri: String) -> Result<PendingAnswer<Value>, CallError> {
         self.later(name, |server| async move { server.read(uri).await })
     }
 
     /// Lists the prompts of a server.
-    pub fn prompts(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+    pub fn prompts(&self, name: &str) -> Result<PendingAnswer<Listing>, CallError> {
         self.later(name, |server| async move { server.prompts().await })
     }
 
     /// Lists the resources of a server.
-    pub fn resources(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+    pub fn resources(&self, name: &str) -> Result<PendingAnswer<Listing>, CallError> {
         self.later(name, |server| async move { server.resources().await })
     }
 
     /// Lists the patterns of the resources of a server.
-    pub fn templates(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+    pub fn templates(&self, name: &str) -> Result<PendingAnswer<Listing>, CallError> {
         self.later(name, |server| async move { server.templates().await })
     }
 
-    /// Waits, for a while, until the tools are known that servers have announced.
+    /// Waits for a while until servers that announced new tools have listed them.
     pub fn refresh(&self) {
         let stale = self.servers().into_iter().filter(|server| server.is_stale());
         let waits = stale.filter_map(|server| {
@@ -155,7 +159,7 @@ impl BlockingClient {
         }
     }
 
-    /// Offers the tools again of servers that ended unasked, so that a call starts them.
+    /// Offers the tools of crashed servers again, so that a call starts them.
     pub fn offer(&self) {
         for server in self.servers().iter().filter(|server| server.is_crashed()) {
             let _ = self.ask(server.name(), |server| async move {
@@ -165,12 +169,12 @@ impl BlockingClient {
         }
     }
 
-    /// Has servers that are to end do so with little time for it.
+    /// Gives servers little time to end from now on.
     pub fn hurry(&self) {
         self.context.hurry();
     }
 
-    /// Ends all servers at once, with time to do so.
+    /// Stops all servers at the same time, with time to end by themselves.
     pub fn stop_all(&self) {
         let stops = self.servers().into_iter().filter_map(|server| {
             self.later(server.name(), |server| async move {
@@ -184,7 +188,8 @@ impl BlockingClient {
         }
     }
 
-    /// Ends all servers at once, with time to do so, and then what they have left behind, if that came to us.
+    /// Stops all servers at the same time, with time to end by themselves. Then kills orphaned processes that this
+    /// process has adopted.
     pub fn close(self) {
         self.stop_all();
         let children = Arc::clone(&self.context.children);
@@ -200,7 +205,7 @@ impl BlockingClient {
         self.later(name, request)?.wait()
     }
 
-    fn later<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<Pending<T>, CallError>
+    fn later<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<PendingAnswer<T>, CallError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
@@ -212,13 +217,13 @@ impl BlockingClient {
         &self,
         name: &str,
         work: impl Future<Output = Result<T, CallError>> + Send + 'static,
-    ) -> Result<Pending<T>, CallError> {
+    ) -> Result<PendingAnswer<T>, CallError> {
         let runtime = self.runtime.handle();
         if runtime.is_current() {
             return Err(inside_runtime(name));
         }
         let task = RefCell::new(Some(runtime.spawn(work)));
-        Ok(Pending { server: name.to_owned(), task, runtime: Arc::clone(runtime) })
+        Ok(PendingAnswer { server: name.to_owned(), task, runtime: Arc::clone(runtime) })
     }
 }
 
@@ -227,16 +232,16 @@ fn inside_runtime(name: &str) -> CallError {
     CallError::new(name, CallErrorKind::Unavailable(text))
 }
 
-/// An answer that is waited for. Dropped, its request is cancelled.
+/// A pending answer. Dropping it cancels the request.
 #[derive(Debug)]
-pub struct Pending<T> {
+pub struct PendingAnswer<T> {
     server: String,
-    /// Absent once the answer was given.
+    /// Absent once the answer has been returned.
     task: RefCell<Option<JoinHandle<Result<T, CallError>>>>,
     runtime: Arc<RuntimeHandle>,
 }
 
-impl<T: Send> Pending<T> {
+impl<T: Send> PendingAnswer<T> {
     /// Waits for the answer.
     pub fn wait(self) -> Result<T, CallError> {
         self.wait_within(None).unwrap_or_else(|| Err(self.cancelled()))
@@ -247,8 +252,8 @@ impl<T: Send> Pending<T> {
         self.wait_within(Some(time))
     }
 
-    /// Waits for the answer, and calls `meanwhile` on this thread every 20 ms and when the answer is there. Cancels the
-    /// request once `stop` holds.
+    /// Waits for the answer, and calls `meanwhile` on this thread every 20 ms and when the answer has come. Cancels the
+    /// request once `stop` returns true.
     pub fn wait_until(self, stop: impl Fn() -> bool, mut meanwhile: impl FnMut()) -> Result<T, CallError> {
         while !stop() {
             let answer = self.wait_for(TICK);
@@ -260,7 +265,7 @@ impl<T: Send> Pending<T> {
         Err(self.cancel())
     }
 
-    /// Cancels the request, so that the server is told before anything that is asked of it later.
+    /// Cancels the request. The server learns of this before any later request.
     pub fn cancel(self) -> CallError {
         if let Some(task) = self.task.borrow_mut().as_mut() {
             task.abort();
@@ -289,7 +294,7 @@ impl<T: Send> Pending<T> {
     }
 }
 
-impl<T> Drop for Pending<T> {
+impl<T> Drop for PendingAnswer<T> {
     fn drop(&mut self) {
         if let Some(task) = self.task.get_mut() {
             task.abort();

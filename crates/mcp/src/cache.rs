@@ -1,19 +1,20 @@
-//! What servers said last time: their tools, and which revision of the protocol they speak. A lazy server's tools are
-//! offered from here, and it is started by the first call.
+//! What servers said last time: their tools, and which revision of the protocol they speak. The tools of a lazy server
+//! are offered from here, and its first call starts it.
 //!
-//! An entry holds for one exact configuration: its key is the digest of the declaration, which comes in as a value. The cache may be lost at any time:
-//! a broken file is begun anew. One of a later version, or that others can write, is not used, and left alone.
+//! An entry holds for one exact configuration: its key is the digest of the declaration, which the caller passes in.
+//! The cache may be lost at any time: a broken file is begun anew. A file of a later version, or one that others can
+//! write, is neither used nor changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ollm_store::{Digest, Loaded, UpdateError, versioned};
 use serde_json::{Map, Value, json};
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 64 << 20;
-/// What it may hold, so that it never becomes too large to be read.
+/// The most bytes in the file, so that it never becomes too large to read.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
-/// Of more servers the ones that were written longest ago are forgotten.
+/// Beyond this number, the entries that were written longest ago are dropped.
 pub(crate) const MOST_ENTRIES: usize = 200;
 
 /// The tool lists of servers, in one file.
@@ -22,21 +23,21 @@ pub struct Cache {
     path: PathBuf,
 }
 
-/// What was learnt of a server in an earlier run.
+/// What an earlier run learnt about a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerMemory {
-    /// The protocol revision that was agreed upon.
+    /// The negotiated protocol revision.
     pub revision: Option<String>,
-    /// How it was reached: stdio, http or sse.
+    /// The transport: stdio, http or sse.
     pub transport: Option<String>,
-    /// The entries of `tools/list`, as they came; nothing where they could not be listed.
+    /// The entries of `tools/list` unchanged; `None` if they could not be listed.
     pub tools: Option<Vec<Value>>,
-    /// What was left out of them.
+    /// What was left out of the list, and why.
     pub warnings: Vec<String>,
 }
 
 impl ServerMemory {
-    /// Its tools, as it wrote them.
+    /// The tools as the server wrote them.
     pub fn listed(&self) -> &[Value] {
         self.tools.as_deref().unwrap_or_default()
     }
@@ -54,7 +55,7 @@ impl Cache {
         read_entry(document.get("servers")?.get(key.to_string())?)
     }
 
-    /// Everything that is known, in one reading.
+    /// All entries, read at once.
     pub fn all(&self) -> Vec<(Digest, ServerMemory)> {
         let Loaded::Current(document) = versioned::load(&self.path, VERSION, LARGEST_FILE) else { return Vec::new() };
         let servers = document.get("servers").and_then(Value::as_object);
@@ -63,10 +64,10 @@ impl Cache {
         known.collect()
     }
 
-    /// Remembers what a server said at this time, in seconds since 1970.
-    pub fn put(&self, key: &Digest, memory: &ServerMemory, at: u64) -> Result<(), UpdateError> {
+    /// Saves what a server declared in `file` said, at the time `at` in seconds since 1970.
+    pub fn put(&self, key: &Digest, memory: &ServerMemory, file: &Path, at: u64) -> Result<(), UpdateError> {
         self.edit(|servers| {
-            servers.insert(key.to_string(), write_entry(memory, at));
+            servers.insert(key.to_string(), write_entry(memory, file, at));
             forget_oldest(servers, MOST_BYTES);
         })
     }
@@ -74,6 +75,16 @@ impl Cache {
     /// Forgets what a server said.
     pub fn forget(&self, key: &Digest) -> Result<(), UpdateError> {
         self.edit(|servers| drop(servers.shift_remove(&key.to_string())))
+    }
+
+    /// Forgets what all servers declared in a file said.
+    pub fn forget_file(&self, file: &Path) -> Result<(), UpdateError> {
+        let name = file.display().to_string();
+        let is_of_file = |entry: &Value| entry.get("file").and_then(Value::as_str) == Some(name.as_str());
+        if !self.path.exists() {
+            return Ok(());
+        }
+        self.edit(|servers| servers.retain(|_, entry| !is_of_file(entry)))
     }
 
     fn edit(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), UpdateError> {
@@ -88,7 +99,7 @@ impl Cache {
     }
 }
 
-/// Forgets what was written longest ago, as long as it is too much.
+/// Forgets the oldest entries until the rest is small enough.
 fn forget_oldest(servers: &mut Map<String, Value>, most_bytes: usize) {
     let at = |entry: &Value| entry.get("at").and_then(Value::as_u64).unwrap_or_default();
     let length = |entry: &Value| format!("{entry:#}").len();
@@ -110,10 +121,10 @@ fn read_entry(entry: &Value) -> Option<ServerMemory> {
     })
 }
 
-fn write_entry(memory: &ServerMemory, at: u64) -> Value {
+fn write_entry(memory: &ServerMemory, file: &Path, at: u64) -> Value {
     json!({
         "tools": memory.tools, "warnings": memory.warnings, "revision": memory.revision,
-        "transport": memory.transport, "at": at
+        "transport": memory.transport, "file": file.display().to_string(), "at": at
     })
 }
 

@@ -21,7 +21,7 @@ use crate::log::Log;
 use crate::ports::{ElicitAnswer, Ports, Reply, ServerNotice};
 use crate::settings::Settings;
 
-/// Questions of one server that may wait for an answer at once.
+/// The most questions of one server that may wait for an answer at the same time.
 pub(crate) const QUESTIONS: usize = 16;
 
 /// Reports progress of a call. Must not block.
@@ -32,7 +32,7 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 pub struct Progress {
     /// How much is done.
     pub done: f64,
-    /// How much there is to do, if the server says so.
+    /// How much there is to do, if the server says it.
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) struct CallProgress {
     report: Option<OnProgress>,
 }
 
-/// How often the tools have changed, and how many of these changes were looked at.
+/// How often the tools have changed, and up to which change they were listed.
 #[derive(Default)]
 pub(crate) struct ToolChanges {
     announced: AtomicU64,
@@ -80,27 +80,27 @@ impl ToolChanges {
         self.announced.load(Ordering::Relaxed)
     }
 
-    /// All changes up to this one were looked at.
+    /// Notes that the tools were listed up to this change.
     pub(crate) fn see(&self, change: u64) {
         self.seen.fetch_max(change, Ordering::Relaxed);
     }
 
-    /// Whether a change was looked at.
+    /// Whether the tools were listed since this change.
     pub(crate) fn has_seen(&self, change: u64) -> bool {
         self.seen.load(Ordering::Relaxed) >= change
     }
 
-    /// Has no caller wait for changes up to this one.
+    /// Makes no caller wait for changes up to this one.
     pub(crate) fn stop_waiting_for(&self, change: u64) {
         self.not_awaited.fetch_max(change, Ordering::Relaxed);
     }
 
-    /// Whether the tools have changed since they were looked at, and that is worth waiting for.
+    /// Whether the tools have changed since they were listed, and callers should wait for the new list.
     pub(crate) fn are_awaited(&self) -> bool {
         self.are_new() && self.not_awaited.load(Ordering::Relaxed) < self.announced()
     }
 
-    /// Whether the tools have changed since they were looked at.
+    /// Whether the tools have changed since they were listed.
     pub(crate) fn are_new(&self) -> bool {
         !self.has_seen(self.announced())
     }
@@ -151,7 +151,7 @@ impl ClientHandler {
         answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// An announcement that came on a subscription.
+    /// Handles a notification that came on a subscription.
     pub(crate) fn announce(&self, notification: &ServerNotification) {
         match notification {
             ServerNotification::ToolListChangedNotification(_) => self.changes.tools(),
@@ -179,7 +179,7 @@ impl ClientHandler {
         let (Some(port), Ok(question)) = (&self.ports.elicit, serde_json::to_value(request)) else {
             return decline;
         };
-        // Only what a browser shows may be opened.
+        // Only addresses that a browser shows may be opened.
         let url = question.get("url").and_then(Value::as_str);
         if url.is_some_and(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
             return decline;
@@ -214,7 +214,8 @@ impl ClientHandler {
     }
 }
 
-/// Who we are, and what we do for servers. The newest revision is never put into `initialize`, which it does not have.
+/// Our name, version and capabilities. The newest revision never goes into `initialize`, because it has no such
+/// request.
 fn client_config(settings: &Settings, ports: &Ports) -> ClientConfig {
     let mut abilities = ClientCapabilities::default();
     if !settings.roots.is_empty() {
@@ -232,7 +233,7 @@ fn client_config(settings: &Settings, ports: &Ports) -> ClientConfig {
     ClientConfig::new(abilities, config).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-/// A message of a server's log, as a line.
+/// A log message of a server as one line.
 pub(crate) fn logged(params: &LoggingMessageNotificationParam) -> String {
     let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
     let logger = params.logger.as_ref().map(|logger| format!("{logger}: ")).unwrap_or_default();

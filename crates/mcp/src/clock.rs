@@ -1,10 +1,10 @@
-//! Moments to come, however far away someone declares them to be.
+//! Moments in the future, without overflow for very long times.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Stands for "never" where a time is beyond what the clock can hold.
+/// Stands for "never" where a time exceeds what the clock can hold.
 const NEVER: Duration = Duration::from_hours(30 * 365 * 24);
 
 /// The moment after some time.

@@ -1,4 +1,4 @@
-//! From a declaration to a live connection, or to a reason why there is none.
+//! From a declaration to a live connection, or to the reason why there is none.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,23 +29,23 @@ use crate::shared::ServerShared;
 use crate::sse::Sse;
 use crate::web::{Site, WebError};
 
-/// Requests to one server that may be on their way at once.
+/// The most requests to one server that may be under way at the same time.
 pub(crate) const AT_ONCE: usize = 32;
-/// How often a broken stream of events is resumed.
+/// How often a broken event stream is resumed.
 const RESUMES: usize = 5;
-/// The longest pause before that.
+/// The longest pause before a broken stream is resumed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long a program that closed the connection may take to exit, so that its status is known.
+/// How long a program that closed the connection may take to exit. Its exit status explains the failure.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
-/// A live connection and all that belongs to it. Dropped, everything ends at once.
+/// A live connection and everything that belongs to it. Dropping it ends all of that at once.
 pub(crate) struct Connection {
     pub(crate) requester: Arc<Requester>,
     pub(crate) program: Option<Program>,
-    /// Ready when the connection has ended.
+    /// Completes when the connection has ended.
     pub(crate) service: Service,
     pub(crate) fault: CloseReason,
-    /// The first line of the log that belongs to it.
+    /// The first line of the log that belongs to this connection.
     pub(crate) mark: u64,
     /// Whether it uses the HTTP+SSE transport of 2024.
     is_sse: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Connection {
     announcements: Option<JoinHandle<()>>,
 }
 
-/// The SDK's part of a connection; can be waited for any number of times.
+/// The SDK's part of a connection; it can be awaited any number of times.
 pub(crate) struct Service(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Future for Service {
@@ -71,16 +71,16 @@ impl Future for Service {
     }
 }
 
-/// A connection that could not be made.
+/// A failed attempt to connect.
 pub(crate) struct FailedConnection {
     pub(crate) fault: ConnectError,
-    /// How its program ended, if it did so by itself.
+    /// How the program ended, if it ended by itself.
     pub(crate) program: Option<String>,
-    /// The first line of the log that belongs to it.
+    /// The first line of the log that belongs to this attempt.
     pub(crate) mark: u64,
 }
 
-/// Connects to a server; the connect timeout covers all of it.
+/// Connects to a server; the connect timeout covers the whole attempt.
 pub(crate) async fn open_connection(shared: &ServerShared, era: Option<Era>) -> Result<Connection, FailedConnection> {
     let mark = shared.log.mark();
     let end = after(shared.ready.connect_timeout);
@@ -128,7 +128,7 @@ async fn connect_program(
             let error = fault.get().map_or(error, |text| ConnectError::Streams(text.clone()));
             let late = matches!(error, ConnectError::Late(_));
             let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
-            // One that was ended because it did not answer did not end by itself.
+            // After a timeout we ended the program; it did not end by itself.
             Err(FailedConnection { fault: error, program: program.filter(|_| !late), mark })
         }
     }
@@ -228,13 +228,13 @@ impl Connection {
         }
     }
 
-    /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
+    /// Closes the connection and gives its program time to end. Says how the program ended, if it ended by itself.
     pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
         self.requester.cancels_sent().await;
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
         }
-        // The session of a web server is given back, the input of a program closed.
+        // This ends the session of a web server, and closes the input of a program.
         let _ = tokio::time::timeout(parting, &mut self.service).await;
         match self.program.take() {
             Some(program) => program.stop(parting).await,
@@ -251,7 +251,7 @@ impl Drop for Connection {
     }
 }
 
-/// The notifications we subscribe to; older servers send theirs without a subscription.
+/// The notifications to subscribe to; older servers send theirs without a subscription.
 fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
     if info.protocol_version.has_initialize() {
         return None;

@@ -1,21 +1,22 @@
 //! Limits the depth and the number of values of a message.
 //!
-//! One tool that is nested too deeply must not make the whole list unreadable. So it is cut at a depth that is still too
-//! deep, and refused by its name later ([`crate::Offers`]).
+//! One tool that is nested too deeply must not make the whole list unreadable. So it is cut at a depth that is still
+//! too deep, and [`crate::Offers`] later refuses it by its name.
 
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
 
 use crate::fast_decode;
 
-/// Levels of a message that are kept: a few less than the reader of JSON bears, as what is kept goes into files as well.
+/// Levels of a message that are kept. The JSON reader accepts a few more, but kept messages are nested inside files as
+/// well.
 const KEPT: usize = 110;
-/// Levels of an entry of a list that are put up with. What was cut off has more of them.
+/// The most levels of an entry of a list. An entry that was cut still has more.
 pub(crate) const DEEPEST: usize = 100;
-/// Values of a message that are put up with: each takes about a hundred bytes, and two in its text.
+/// The most values of a message. Each takes about a hundred bytes in memory, and at least two in the text.
 pub(crate) const MOST_VALUES: usize = 1_000_000;
 
-/// Reads a message; a list of tools even if one of them is nested too deeply.
+/// Reads a message. A list of tools is readable even if one tool is nested too deeply.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     if let Some(answer) = fast_decode::read(text) {
         return Ok(answer);
@@ -27,7 +28,7 @@ pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     })
 }
 
-/// An answer that has both a result and a failure, one of which is nothing, without that.
+/// An answer with both `result` and `error`, without the one that is null.
 fn resolved(text: &[u8]) -> Option<Value> {
     let Value::Object(mut message) = serde_json::from_slice(text).ok()? else { return None };
     let nothing = ["error", "result"].into_iter().find(|key| message.get(*key) == Some(&Value::Null))?;
@@ -36,7 +37,7 @@ fn resolved(text: &[u8]) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// Whether a text has more values than are put up with.
+/// Whether a text has more values than allowed.
 pub(crate) fn is_heavy(text: &[u8]) -> bool {
     if text.len() < 2 * MOST_VALUES {
         return false;
@@ -54,7 +55,7 @@ pub(crate) fn is_heavy(text: &[u8]) -> bool {
     values > MOST_VALUES
 }
 
-/// The first entries of a list, each as it is written.
+/// The first entries of a list, each as written.
 pub(crate) fn elements(text: &[u8], most: usize) -> Vec<&[u8]> {
     let (mut depth, mut quoted, mut escaped, mut start) = (0_usize, false, false, 1);
     let mut found = Vec::new();
@@ -78,7 +79,7 @@ pub(crate) fn elements(text: &[u8], most: usize) -> Vec<&[u8]> {
     found
 }
 
-/// A list of tools without what is nested too deeply in it; nothing if the message is another one, or not too deep.
+/// A list of tools, cut where it is nested too deeply. `None` if the message is no list of tools, or not too deep.
 pub(crate) fn shallow(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() <= 2 * KEPT || !text.windows(7).any(|part| part == b"\"tools\"") {
         return None;
@@ -88,7 +89,7 @@ pub(crate) fn shallow(text: &[u8]) -> Option<Vec<u8>> {
     message.pointer("/result/tools")?.is_array().then_some(cut)
 }
 
-/// Whether a value has more levels than are put up with.
+/// Whether a value has more levels than allowed.
 pub(crate) fn is_deep(value: &Value) -> bool {
     let mut level = vec![value];
     for _ in 0..DEEPEST {
@@ -105,7 +106,7 @@ pub(crate) fn is_deep(value: &Value) -> bool {
     true
 }
 
-/// The same text with everything below a level left out; nothing if there is nothing below it.
+/// The text without everything below a certain level; `None` if there is nothing below it.
 fn cut(text: &[u8]) -> Option<Vec<u8>> {
     let mut kept = Vec::with_capacity(text.len());
     let (mut depth, mut quoted, mut escaped, mut found) = (0_usize, false, false, false);

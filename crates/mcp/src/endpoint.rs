@@ -37,7 +37,7 @@ fn redacted_args(args: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// The values of options that sound secret, with the names of those.
+/// The values of options that sound secret, each with the option's name.
 pub(crate) fn secret_args(args: &[String]) -> impl Iterator<Item = (&str, &str)> {
     read(args).filter_map(|arg| match arg {
         ArgText::Plain(_) => None,
@@ -47,9 +47,9 @@ pub(crate) fn secret_args(args: &[String]) -> impl Iterator<Item = (&str, &str)>
 
 enum ArgText<'a> {
     Plain(&'a str),
-    /// The value of the option before it.
+    /// The value of the preceding option.
     Secret(&'a str, &'a str),
-    /// An option and its value in one.
+    /// An option and its value in one argument.
     Assigned(&'a str, &'a str),
 }
 
@@ -72,7 +72,7 @@ fn read(args: &[String]) -> impl Iterator<Item = ArgText<'_>> {
     })
 }
 
-/// An address without user, password, query and fragment, where secrets like to be.
+/// An address without user, password, query and fragment, which often hold secrets.
 fn without_secrets(url: &str) -> String {
     let Ok(url) = Url::parse(url) else {
         return "not an address".to_owned();
@@ -83,7 +83,7 @@ fn without_secrets(url: &str) -> String {
 /// An address that a browser may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebAddress {
-    /// The whole address, with everything escaped that more than a browser could read something into.
+    /// The whole address; everything that other programs than a browser could misread is escaped.
     pub url: String,
     /// The host; names in other scripts are in Punycode.
     pub host: String,

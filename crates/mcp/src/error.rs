@@ -1,4 +1,4 @@
-//! What goes wrong with servers and with calls, in words that name the server and the way out.
+//! Failures of servers and of calls. Messages name the server and what to do.
 
 use std::io;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::http::HttpError;
 use crate::web::WebError;
 
 /// A call that has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("MCP server `{server}`{}: {}", owner(extension.as_deref()), self.reason())]
 #[non_exhaustive]
 pub struct CallError {
-    /// The server that was called.
+    /// The name of the server.
     pub server: String,
-    /// The extension that brought it, if one did.
+    /// The extension that brought the server, if one did.
     pub extension: Option<String>,
     /// What happened.
     pub kind: CallErrorKind,
-    /// What the server said last on its standard error, where that may explain it.
+    /// The server's last lines on standard error, where they may explain the failure.
     pub said: String,
 }
 
@@ -31,7 +31,7 @@ impl CallError {
         Self { server: server.to_owned(), extension: None, kind, said: String::new() }
     }
 
-    /// What happened, and what the server said last.
+    /// What happened, with the server's last lines.
     pub fn reason(&self) -> String {
         format!("{}{}", self.kind, last_words(&self.said))
     }
@@ -48,78 +48,78 @@ pub enum CallErrorKind {
     /// There is no server of this name.
     #[error("there is no such server")]
     Unknown,
-    /// It does not run, and does not start.
+    /// The server does not run, and does not start.
     #[error("{0}")]
     Unavailable(String),
-    /// The tool is not called before a person has looked at it.
+    /// A person must look at the tool before it may be called.
     #[error("{0}")]
     Untrusted(String),
-    /// It answered with a failure.
+    /// The server answered with a failure.
     #[error("{message} (error {code})")]
     Refused {
-        /// The number of the failure.
+        /// The error code.
         code: i32,
-        /// What the server says about it.
+        /// The server's message about it.
         message: String,
-        /// What else it says.
+        /// Additional data from the server.
         data: Option<Box<Value>>,
     },
-    /// It did not answer in time.
+    /// The server did not answer in time.
     #[error("no answer to `{what}` within {}", seconds(*.after))]
     TimedOut {
-        /// What was asked.
+        /// The method that was called.
         what: String,
         /// How long it had.
         after: Duration,
     },
-    /// We do not want the answer any more.
+    /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The connection ended before there was an answer; whether the call had an effect is unknown.
+    /// The connection ended before the answer; the call may or may not have had an effect.
     #[error("the connection was lost during the call, which may have had an effect: {0}")]
     Lost(String),
-    /// The answer makes no sense.
+    /// The answer has the wrong form.
     #[error("{0}")]
     Unexpected(String),
 }
 
-/// What a server says without saying it that does not know the older way of asking.
+/// The failure of a server that does not support the older transport.
 pub(crate) const NO_EVENTS: &str = "it sends no events; correct its `url` or its `transport`";
 
 /// A start that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// Its program does not start.
+    /// The program does not start.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// It wants to know who we are.
+    /// The server wants authorization.
     #[error("it wants to know who we are")]
     Denied(String),
-    /// It cannot be reached.
+    /// The server cannot be reached.
     #[error("{0}")]
     Web(WebError),
-    /// Its streams fail.
+    /// The streams of the program fail.
     #[error("{0}")]
     Streams(String),
-    /// It did not answer in time.
+    /// The server did not answer in time.
     #[error("it did not answer within {}", seconds(*.0))]
     Late(Duration),
-    /// It ended before it answered.
+    /// The server ended the connection before it answered.
     #[error("it ended the connection before it answered")]
     Closed,
-    /// It answered with a failure.
+    /// The server answered with a failure.
     #[error("it refuses to be connected to: {0}")]
     Refused(String),
-    /// It is not for us.
+    /// Its address or its answers do not fit this client.
     #[error("{0}")]
     Foreign(String),
-    /// Its program may not be started.
+    /// We must not start the program.
     #[error("{0}")]
     Barred(String),
 }
 
 impl ConnectError {
-    /// Whether another try would end the same way.
+    /// Whether another try would fail in the same way.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             ConnectError::Spawn(_) | ConnectError::Denied(_) | ConnectError::Foreign(_) | ConnectError::Barred(_) => {
@@ -130,8 +130,8 @@ impl ConnectError {
         }
     }
 
-    /// The more telling one of what the older way of asking came to, and what the newer way did: that neither is known
-    /// there is told by the newer one.
+    /// Chooses the failure that explains more: this one of the older transport, or `newer`. The newer transport's
+    /// explains more if this one only shows that the server does not support the older transport.
     pub(crate) fn or_else_of(self, newer: ConnectError) -> ConnectError {
         let telling = match &self {
             ConnectError::Web(WebError::Redirect(_))
@@ -146,7 +146,7 @@ impl ConnectError {
         if telling { self } else { newer }
     }
 
-    /// Whether a server that was asked in the newest way may only know the oldest one.
+    /// Whether a server that refused the newest transport may support only the oldest one.
     pub(crate) fn suggests_events(&self) -> bool {
         matches!(self, ConnectError::Web(WebError::Status(400 | 404 | 405, _)))
     }
@@ -155,7 +155,7 @@ impl ConnectError {
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // How its program ended says more.
+            // The exit of its program explains more.
             io::ErrorKind::BrokenPipe => ConnectError::Closed,
             _ => ConnectError::Streams(error.to_string()),
         }
@@ -195,7 +195,7 @@ impl From<ErrorData> for ConnectError {
     }
 }
 
-/// What a server said last, to stand after what happened.
+/// The server's last lines, as an ending for a message.
 pub(crate) fn last_words(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; its last words:\n{said}") }
 }

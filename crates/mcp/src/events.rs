@@ -1,11 +1,11 @@
-//! Events in a byte stream (`text/event-stream`), none larger than allowed.
+//! Parses the events of a byte stream (`text/event-stream`), each up to a size limit.
 
 use std::mem;
 
 use crate::batch::HEAD;
 use crate::error::bytes;
 
-/// How many events of the largest size may be left out in a row.
+/// How many oversized events in a row may be skipped.
 pub(crate) const PATIENCE: usize = 2;
 
 /// One event.
@@ -14,16 +14,16 @@ pub(crate) struct Event {
     pub(crate) kind: Option<String>,
     pub(crate) data: Option<String>,
     pub(crate) id: Option<String>,
-    /// Milliseconds before one should come again.
+    /// Milliseconds to wait before reconnecting.
     pub(crate) retry: Option<u64>,
-    /// How much was allowed, if it was larger, so that only the beginning of its data is here.
+    /// The size limit, if the event exceeded it; then its data holds only the beginning.
     pub(crate) cut: Option<usize>,
 }
 
 /// An event without end.
 #[derive(Debug, thiserror::Error)]
 #[error("it sent an event of more than {}", bytes(*.0))]
-pub(crate) struct Endless(usize);
+pub(crate) struct EndlessEvent(usize);
 
 /// Finds events in bytes.
 #[derive(Debug)]
@@ -33,11 +33,11 @@ pub(crate) struct Events {
     /// Bytes of the event so far, its current line included.
     size: usize,
     cap: usize,
-    /// Whether the current line of an event that was cut has begun.
+    /// Whether the current line of a cut event has content.
     skipped: bool,
-    /// Whether the last byte was a carriage return, so that a line feed is its other half.
+    /// Whether the last byte was a carriage return; a line feed after it belongs to the same line end.
     returned: bool,
-    /// Whether the stream has begun; a byte order mark may stand before.
+    /// Whether the stream has begun; only its beginning may hold a byte order mark.
     begun: bool,
 }
 
@@ -47,8 +47,8 @@ impl Events {
         Self { line: Vec::new(), event, size: 0, cap, skipped: false, returned: false, begun: false }
     }
 
-    /// Takes some bytes; the events that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, Endless> {
+    /// Takes some bytes, and returns the events that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, EndlessEvent> {
         let mut found = Vec::new();
         for byte in bytes {
             match byte {
@@ -66,7 +66,7 @@ impl Events {
         Ok(found)
     }
 
-    fn add(&mut self, byte: u8) -> Result<(), Endless> {
+    fn add(&mut self, byte: u8) -> Result<(), EndlessEvent> {
         self.size += 1;
         if self.event.cut.is_some() {
             self.skipped = true;
@@ -75,10 +75,11 @@ impl Events {
         } else {
             self.cut();
         }
-        if self.size > self.cap.saturating_mul(PATIENCE) { Err(Endless(self.cap)) } else { Ok(()) }
+        if self.size > self.cap.saturating_mul(PATIENCE) { Err(EndlessEvent(self.cap)) } else { Ok(()) }
     }
 
-    /// Leaves out the rest of an event that is too large; its beginning tells for whom it was.
+    /// Drops the rest of an event that is too large. Its beginning is kept, because it shows which request the event
+    /// answers.
     fn cut(&mut self) {
         if self.event.data.is_none() {
             self.line.truncate(2 * HEAD);
@@ -119,7 +120,7 @@ impl Events {
             },
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
             "retry" => self.event.retry = value.parse().ok().or(self.event.retry),
-            // Comments have no name, and unknown fields no meaning.
+            // Lines without a name are comments; unknown fields are ignored.
             _ => {}
         }
     }

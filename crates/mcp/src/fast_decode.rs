@@ -1,7 +1,7 @@
 //! Decodes results of tool calls without the SDK.
 //!
-//! The SDK tries all types of messages and results one after the other, and tool results come late. Anything unusual is
-//! left to the SDK.
+//! The SDK tries all types of messages and results one after the other, and tool results come late in that order. This
+//! decoder leaves everything unusual to the SDK.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,11 +10,11 @@ use rmcp::model::{CallToolResult, ContentBlock, RequestId, ServerJsonRpcMessage,
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The answer to a tool call; nothing for any other message.
+/// The answer to a tool call; `None` for any other message.
 pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let CallAnswer { id, result } = serde_json::from_slice(text).ok()?;
     let mut told = CallToolResult::success(result.content);
-    // Older revisions do not say that it is complete.
+    // Older revisions do not mark a result as complete.
     told.result_type = None;
     told.is_error = result.is_error;
     told.structured_content = result.structured;
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for CallResult {
     }
 }
 
-/// A map with no other fields than three, and each of them once at most.
+/// A map with at most three fields, each at most once.
 struct ThreeFields<A, B, C> {
     names: [&'static str; 3],
     kinds: PhantomData<(A, B, C)>,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// A field that stands twice is unusual.
+/// A repeated field is unusual.
 fn once<T, E: Error>(place: &mut Option<T>, value: T) -> Result<(), E> {
     if place.replace(value).is_some() { Err(unusual()) } else { Ok(()) }
 }

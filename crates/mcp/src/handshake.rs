@@ -1,8 +1,8 @@
-//! The first words: which revision of the protocol a server speaks.
+//! The first messages: they find out which revision of the protocol a server speaks.
 //!
-//! The stateless revision has no handshake but a question, `server/discover`; all older ones begin with `initialize`.
-//! Servers of both kinds are about. An older one answers the question with some failure, or with silence: then it is
-//! asked in the older way on the same connection. What worked is remembered by our caller and tried first.
+//! The stateless revision has no handshake but a request, `server/discover`; all older ones begin with `initialize`.
+//! Both kinds of servers are in use. An older server answers the request with some failure, or not at all: then it is
+//! asked in the older way on the same connection. Our caller remembers which way worked, and tries that first.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ use crate::client_handler::logged;
 use crate::error::ConnectError;
 use crate::log::Log;
 
-/// Numbers of our first requests, far from those that follow.
+/// Ids of our first requests, far from the ids of later ones.
 const DISCOVER: i64 = 2_000_000_001;
 const AGAIN: i64 = 2_000_000_002;
 const INITIALIZE: i64 = 2_000_000_003;
 
-/// Which of the two ways a server speaks.
+/// The two ways in which a connection can begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// Revisions up to 2025-11-25, which begin with `initialize`.
@@ -67,7 +67,7 @@ where
     let answer = negotiation.initialize(&mut discovered).await?;
     match (answer, discovered) {
         (Ok(info), _) => negotiation.finish(info).await,
-        // It was slow, and had understood the question before.
+        // The server was slow, but supports `server/discover` after all.
         (Err(_), Some(info)) => Ok(info),
         (Err(error), None) => Err(error.into()),
     }
@@ -79,10 +79,10 @@ struct Negotiation<'a, T> {
     log: &'a Log,
 }
 
-/// What a server can say during the first words.
+/// A message that a server can send during the negotiation.
 enum Incoming {
     Response(i64, Box<Result<ServerResult, ErrorData>>),
-    /// A failure for nobody in particular, from a server that could not read our question.
+    /// A failure without a request id, from a server that could not read our request.
     Error(ErrorData),
     Nothing,
 }
@@ -92,8 +92,8 @@ where
     T: Transport<RoleClient>,
     T::Error: Into<ConnectError>,
 {
-    /// Asks in the new way; nothing if the server does not know it. A server that wants another revision is asked once
-    /// more, for that.
+    /// Sends `server/discover`; `None` if the server does not support it. If the server wants another revision, the
+    /// request is sent once more for that revision.
     async fn discover(&mut self) -> Result<Option<ServerPeerInfo>, ConnectError> {
         match self.discover_at(ProtocolVersion::LATEST, DISCOVER).await? {
             Err(error) => match alternative(&error) {
@@ -127,7 +127,7 @@ where
         }
     }
 
-    /// Asks in the old way. A late answer to the new way is kept.
+    /// Sends `initialize`. A late answer to `server/discover` is kept in `discovered`.
     async fn initialize(
         &mut self,
         discovered: &mut Option<ServerPeerInfo>,
@@ -140,7 +140,7 @@ where
                 Incoming::Response(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
                 Incoming::Response(INITIALIZE, answer) => match *answer {
                     Ok(ServerResult::InitializeResult(result)) => return Ok(Ok(result)),
-                    // It would say the same again.
+                    // The server would send the same wrong answer again.
                     Ok(other) => return Err(ConnectError::Foreign(self.log.clean(&misfit(&other)))),
                     Err(error) => return Ok(Err(error)),
                 },
@@ -216,7 +216,7 @@ fn misfit(answer: &ServerResult) -> String {
     format!("{field}its answer to `initialize` is wrong: {error}")
 }
 
-/// The part of an answer without which it would be in order.
+/// The field that makes an answer invalid: with a plain value in it, the answer would be valid.
 fn blamed(answer: &Value) -> Option<&'static str> {
     let plain = json!({"capabilities": {}, "serverInfo": {"name": "", "version": ""}, "instructions": null});
     ["capabilities", "serverInfo", "instructions"].into_iter().find(|key| {
@@ -226,7 +226,7 @@ fn blamed(answer: &Value) -> Option<&'static str> {
     })
 }
 
-/// What an answer to the new way says, if its server speaks a revision of that kind.
+/// The server's information from `server/discover`, if the server speaks a stateless revision.
 fn stateless(answer: Result<ServerResult, ErrorData>) -> Option<ServerPeerInfo> {
     let Ok(ServerResult::DiscoverResult(result)) = answer else {
         return None;
@@ -241,13 +241,13 @@ fn choose(supported: &[ProtocolVersion]) -> Option<ProtocolVersion> {
     stateless.find(|version| supported.contains(version)).cloned()
 }
 
-/// The revision to ask for again, if that was what displeased the server.
+/// The revision to ask for again, if the server rejected only the revision.
 fn alternative(error: &ErrorData) -> Option<ProtocolVersion> {
     let supported = error.data.as_ref().filter(|_| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)?;
     choose(&serde_json::from_value::<Vec<_>>(supported.get("supported")?.clone()).ok()?)
 }
 
-/// Some servers turn numbers into text.
+/// The number of an id. Some servers turn numbers into text.
 fn number(id: &RequestId) -> Option<i64> {
     match id {
         RequestId::Number(number) => Some(*number),

@@ -1,4 +1,4 @@
-//! Monitors a live server: health, idle time, changed tools.
+//! Monitors a live server: pings, idle time, changed tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::status::ServerState;
 
 /// Pings in a row that may stay unanswered before a server counts as gone.
 pub(crate) const MISSES: u32 = 3;
-/// The least time between two looks at a list that keeps changing.
+/// The shortest time between two readings of a list that keeps changing.
 const LULL: Duration = Duration::from_millis(500);
 
 /// Why a connection should be closed.
 #[derive(Debug)]
 pub(crate) enum HealthFinding {
-    /// It does not answer any more.
+    /// The server does not answer any more.
     Hung,
-    /// No call used it for its idle time.
+    /// No call used the server for its idle time.
     Idle,
-    /// It wants authorization; the text says what to do.
+    /// The server wants authorization; the text says what to do.
     Denied(String),
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum HealthFinding {
 pub(crate) struct HealthMonitor {
     shared: Arc<ServerShared>,
     requester: Arc<Requester>,
-    /// Pings in a row that were not answered.
+    /// Pings in a row that the server did not answer.
     missed: u32,
     is_suspect: bool,
     task: Option<Pin<Box<dyn Future<Output = HealthTask> + Send>>>,
@@ -42,7 +42,7 @@ pub(crate) struct HealthMonitor {
 /// The outcome of a task.
 enum HealthTask {
     Pinged(Result<(), RequestError>),
-    /// With the last change that had been announced before.
+    /// The last change that was announced before the list was requested, and the list.
     Listed(u64, Result<Listing, RequestError>),
 }
 
@@ -51,12 +51,12 @@ impl HealthMonitor {
         Self { shared, requester, missed: 0, is_suspect: false, task: None }
     }
 
-    /// Has the server pinged soon.
+    /// Makes the monitor ping the server soon.
     pub(crate) fn suspect(&mut self) {
         self.is_suspect = true;
     }
 
-    /// One round: a task ends, or one begins, or the server is idle.
+    /// One round: finishes a task, starts one, or finds that the server is idle.
     pub(crate) async fn round(&mut self) -> Option<HealthFinding> {
         if let Some(task) = &mut self.task {
             let done = task.await;
@@ -68,7 +68,7 @@ impl HealthMonitor {
         tokio::select! {
             () = self.requester.handler.changes.notify.notified() => self.list_again(),
             () = sleep(self.until_ping().unwrap_or_default()), if self.until_ping().is_some() => {
-                // A reply may have come while we slept.
+                // A reply may have come during the sleep.
                 if self.missed > 0 || self.until_ping().is_some_and(|time| time.is_zero()) {
                     self.ping();
                 }
@@ -82,7 +82,7 @@ impl HealthMonitor {
         None
     }
 
-    /// When to ping, if at all.
+    /// The time until the next ping; `None` without health checks.
     fn until_ping(&self) -> Option<Duration> {
         let timings = &self.shared.context.settings.timings;
         if self.is_suspect {
@@ -109,7 +109,7 @@ impl HealthMonitor {
                 () = sleep(LULL) => {}
                 () = changes.urgent.notified() => {}
             }
-            // Changes during the pause are listed now.
+            // The coming list includes changes announced during the pause.
             let change = changes.announced();
             HealthTask::Listed(change, tools(&shared, &requester).await)
         }));

@@ -1,4 +1,4 @@
-//! Streamable HTTP: what the SDK's transport needs done on the network, with our bounds.
+//! Streamable HTTP: the network side of the SDK's transport, with our bounds.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) const EVENTS: &str = "text/event-stream";
 pub(crate) const JSON: &str = "application/json";
 const BOTH: &str = "application/json, text/event-stream";
 
-/// The failures of the SDK's transport, ours among them.
+/// Failures of the SDK's transport, with our own among them.
 pub(crate) type HttpError = StreamableHttpError<WebError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
@@ -33,7 +33,7 @@ type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 #[derive(Clone)]
 pub(crate) struct Http {
     pub(crate) site: Site,
-    /// Bytes of one answer or event.
+    /// The most bytes of one answer or event.
     pub(crate) cap: usize,
 }
 
@@ -107,7 +107,7 @@ impl StreamableHttpClient for Http {
 }
 
 impl Http {
-    /// The answer to a message that was taken.
+    /// The answer to a message that the server accepted.
     async fn accepted(
         &self,
         response: Response,
@@ -119,7 +119,7 @@ impl Http {
         }
         let asked = matches!(message, ClientJsonRpcMessage::Request(_));
         if !speaks(&response, JSON) {
-            // Nobody waits for an answer to what is no request, so its form does not matter.
+            // Only a request has an answer, so for other messages its form does not matter.
             let wrong = StreamableHttpError::UnexpectedContentType(kind(&response));
             return if asked { Err(wrong) } else { Ok(StreamableHttpPostResponse::Accepted) };
         }
@@ -177,8 +177,8 @@ pub(crate) async fn next(
     }
 }
 
-/// The first message in an event; those that came with it are put behind the others. One that cannot be read is a
-/// failure for whoever waits for it.
+/// The first message in an event; further messages of a batch are appended to `more`. An unreadable message becomes a
+/// failure for the request that waits for it.
 pub(crate) fn hear(event: &Event, more: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
     let text = event.data.as_deref()?.as_bytes();
     let read = match event.cut {
@@ -188,7 +188,7 @@ pub(crate) fn hear(event: &Event, more: &mut VecDeque<ServerJsonRpcMessage>) -> 
     read.or_else(|why| batch::failure(text, &why).ok_or(why)).ok()
 }
 
-/// An event as the SDK takes it, with one message; several if there are several in it.
+/// An event in the SDK's form, with one message; an event with several messages becomes several.
 fn sse(event: Event) -> Vec<Sse> {
     let mut messages = VecDeque::new();
     if event.cut.is_some() || event.data.as_deref().is_some_and(batch::is_unusual) {
@@ -204,7 +204,7 @@ fn sse(event: Event) -> Vec<Sse> {
     vec![Sse { event: event.kind, data, id: event.id, retry: event.retry }]
 }
 
-/// Messages that came in one event, as one event each. The SDK stops listening at an answer, so answers come last.
+/// The messages of one event, as one event each. The SDK stops listening at an answer, so answers come last.
 fn spoken(messages: VecDeque<ServerJsonRpcMessage>, event: &Event) -> Vec<Sse> {
     let is_answer = |message: &ServerJsonRpcMessage| {
         matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
@@ -231,7 +231,7 @@ fn denied(error: WebError) -> HttpError {
     }
 }
 
-/// Who we are is known, and not enough.
+/// The failure of a request whose token is valid, but lacks scopes.
 fn insufficient(response: &Response) -> Option<HttpError> {
     if response.status() != StatusCode::FORBIDDEN {
         return None;
@@ -240,8 +240,8 @@ fn insufficient(response: &Response) -> Option<HttpError> {
     Some(StreamableHttpError::InsufficientScope(error))
 }
 
-/// The answer to a message that was not taken. A server that does not know `server/discover` says so in many ways, all
-/// of which mean that it is to be asked in the older way.
+/// The answer to a message that the server did not accept. Servers reject an unknown `server/discover` in many ways;
+/// after each of them the older way is tried.
 fn failed(
     status: StatusCode,
     explanation: &str,
@@ -264,7 +264,7 @@ fn failed(
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
     match known {
-        // A failure that names no request would be waited for in vain.
+        // Only a failure with an id reaches the caller that waits for that request.
         Some(error) if error.id.is_some() => {
             Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), None))
         }

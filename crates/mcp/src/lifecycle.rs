@@ -25,17 +25,17 @@ const CRASH_CLOSE_TIME: Duration = Duration::from_millis(500);
 /// A command to the task.
 #[derive(Debug)]
 pub(crate) enum ServerCommand {
-    /// Start it, unless it runs. A manual start also ends a stop, a failure or a crash loop.
+    /// Start the server, unless it runs. A manual start also ends a stop, a failure or a crash loop.
     Start { manual: bool, reply: Option<oneshot::Sender<()>> },
-    /// End it.
+    /// Stop the server.
     Stop(oneshot::Sender<()>),
-    /// End it and start it again.
+    /// Stop the server and start it again.
     Restart(oneshot::Sender<()>),
-    /// Offer again what it offered until it crashed.
+    /// Offer the tools of the crashed server again.
     Offer(oneshot::Sender<()>),
-    /// A call found that it may be gone.
+    /// A call found that the server may be gone.
     Suspect,
-    /// A call found that it wants to know who we are.
+    /// A call found that the server wants authorization.
     Denied(String),
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum ServerCommand {
 enum ConnectionEnd {
     /// The connection ended, or the program did.
     Lost,
-    /// There is a reason to end it.
+    /// The health monitor found a reason to end it.
     Found(HealthFinding),
     Stop(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
@@ -62,7 +62,7 @@ enum NextStep {
 struct Lifecycle {
     shared: Arc<ServerShared>,
     commands: mpsc::UnboundedReceiver<ServerCommand>,
-    /// Where to tell that the outcome of a start is known.
+    /// Callers that wait for the outcome of a start.
     waiting: Vec<oneshot::Sender<()>>,
     breaker: Breaker,
     /// When the last try of the last start failed.
@@ -88,7 +88,7 @@ pub(crate) async fn run_lifecycle(
                     lifecycle.close_connection(connection, end).await
                 }
                 Err(next) => {
-                    // A program that is being started must end before we report that none runs.
+                    // A program that is still starting must end before we report that no program runs.
                     lifecycle.shared.finish_starts().await;
                     next
                 }
@@ -103,7 +103,7 @@ impl Lifecycle {
         &self.shared.context.settings.timings
     }
 
-    /// Waits for a command to start.
+    /// Waits for a command that starts the server.
     async fn wait_for_start(&mut self) -> NextStep {
         self.reply_to_starts();
         while let Some(command) = self.commands.recv().await {
@@ -148,7 +148,7 @@ impl Lifecycle {
         open && !self.breaker.is_open(self.timings())
     }
 
-    /// Whether a server that could not be started may be tried again: a network heals by itself, a program does not.
+    /// Whether to try again after a failed start: a network may recover by itself, a program does not.
     fn may_recover(&self) -> bool {
         let rested = self.failed.is_none_or(|moment| moment.elapsed() >= self.timings().longest_pause);
         rested && endpoint::is_remote(&self.shared.ready.endpoint)
@@ -161,7 +161,7 @@ impl Lifecycle {
         }
     }
 
-    /// Tries to connect, a few times.
+    /// Connects, with a few tries.
     async fn connect(&mut self) -> Result<Connection, NextStep> {
         let tries = self.timings().tries.max(1);
         for attempt in 1..=tries {
@@ -196,7 +196,7 @@ impl Lifecycle {
         Err(NextStep::Rest)
     }
 
-    /// Which era this attempt tries first. Every other attempt tries the other one: some servers break on the newer
+    /// The era that this attempt tries first. Every other attempt tries the other era: some servers fail on the newer
     /// request, and some have been updated since.
     fn era_for_attempt(&self, attempt: u32) -> Option<Era> {
         match self.era {
@@ -206,7 +206,7 @@ impl Lifecycle {
         }
     }
 
-    /// Works until a command interrupts it.
+    /// Runs work until a command interrupts it.
     async fn unless_commanded<T>(&mut self, work: impl Future<Output = T>) -> Result<T, NextStep> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -221,7 +221,7 @@ impl Lifecycle {
                         self.waiting.push(reply);
                         return Err(NextStep::Rest);
                     }
-                    // It is about to be started anyway.
+                    // The server is about to start anyway.
                     Some(ServerCommand::Offer(reply)) => drop(reply.send(())),
                     Some(ServerCommand::Suspect | ServerCommand::Denied(_)) => {}
                 },
@@ -285,7 +285,7 @@ impl Lifecycle {
         }
     }
 
-    /// Closes a connection, and says what is next.
+    /// Closes a connection, and returns what to do next.
     async fn close_connection(&mut self, connection: Connection, end: ConnectionEnd) -> NextStep {
         let parting = self.parting(&connection);
         match end {
@@ -321,7 +321,7 @@ impl Lifecycle {
         }
     }
 
-    /// How long a server may take to end by itself; less if it leaves callers without an answer.
+    /// How long a server may take to end by itself; less if it still owes an answer.
     fn parting(&self, connection: &Connection) -> Duration {
         let Timings { parting, haste, .. } = *self.timings();
         let hurried = connection.requester.owes_answer() || self.shared.context.is_hurried();
@@ -329,7 +329,7 @@ impl Lifecycle {
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> NextStep {
-        // No call may reach it while what is left of it is cleaned up.
+        // No call may reach the server during the cleanup.
         self.shared.withdraw(ServerState::Degraded("it ended; what is left of it is being cleared away".to_owned()));
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(CRASH_CLOSE_TIME).await.filter(|_| !hung);
@@ -356,7 +356,7 @@ impl Lifecycle {
     }
 }
 
-/// One try to connect and to list the tools. A list that cannot be read is no reason to give up.
+/// One attempt to connect and to list the tools. It succeeds even if the list cannot be read.
 async fn attempt_once(
     shared: &ServerShared,
     era: Option<Era>,
@@ -366,7 +366,7 @@ async fn attempt_once(
     let listed = tools(shared, &connection.requester).await;
     let (fault, mark) = match listed {
         Ok(listing) => {
-            // What was announced to a connection before is among them.
+            // The list includes changes that were announced on an earlier connection.
             shared.handler.changes.see(change);
             return Ok((connection, Ok(listing)));
         }

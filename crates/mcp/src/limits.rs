@@ -1,4 +1,4 @@
-//! The table of limits in `docs/mcp.md` says what holds.
+//! Tests that the table of limits in `docs/mcp.md` matches the code.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// What is bounded, and how far it may go.
+/// Every limited thing with its limit.
 fn limits() -> Vec<(&'static str, String)> {
     let (bounds, timings) = (Bounds::default(), Timings::default());
     let spill = result::Spill::new("", Arc::default());
@@ -34,7 +34,7 @@ fn limits() -> Vec<(&'static str, String)> {
         ("one message, on every transport", size(bounds.message)),
         ("values in one message", depth_limit::MOST_VALUES.to_string()),
         ("messages sent as one", batch::MOST.to_string()),
-        ("what is no message, or too large, in a row", size(bounds.message * line_transport::LARGEST_SKIPS)),
+        ("no messages, or too large ones, in a row", size(bounds.message * line_transport::LARGEST_SKIPS)),
         ("text of a result that is shown", size(result::LARGEST_RESULT)),
         ("pictures and sounds of a result", size(result::LARGEST_MEDIA)),
         ("beginning of a larger result", size(result::SHOWN)),

@@ -1,7 +1,7 @@
 //! The stdio transport: messages as lines on a pair of streams, each up to a length limit.
 //!
-//! Lines that are no message are logged and skipped, up to a limit; past it the connection is closed. An unreadable answer
-//! ends the call that waits for it.
+//! Lines that hold no message are logged and skipped, up to a limit; beyond it the connection is closed. An unreadable
+//! answer ends the call that waits for it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,13 +19,13 @@ use tokio::time::timeout;
 use crate::batch::{self, DecodeError};
 use crate::log::Log;
 
-/// Room made for one read.
+/// Free space before one read.
 const CHUNK: usize = 16 * 1024;
-/// Room kept for the next messages after a large one.
+/// Buffer capacity that stays after a large message.
 const KEPT: usize = 64 * 1024;
 /// How many messages of the largest size may be skipped in a row.
 pub(crate) const LARGEST_SKIPS: usize = 2;
-/// How long the end waits for a message that is being written.
+/// How long closing waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
 /// Why we closed a connection, if we did.
@@ -50,12 +50,12 @@ impl<R, W> LineTransport<R, W> {
         Self { reader, outbox, lines: LineReader::new(cap), log, close_reason: CloseReason::default() }
     }
 
-    /// Where it will be told why the connection was given up.
+    /// The place where the reason for closing the connection will be stored.
     pub(crate) fn close_reason(&self) -> CloseReason {
         Arc::clone(&self.close_reason)
     }
 
-    /// Notes what stands on a line that has not ended, such as a question that nobody sees.
+    /// Logs an unfinished line, such as a prompt that no person sees.
     pub(crate) fn note_rest(&self) {
         let rest = self.lines.rest();
         if !rest.trim_ascii().is_empty() {
@@ -89,7 +89,7 @@ where
                 }
                 None => {
                     let room = self.lines.room();
-                    // An error is the end as well; it is told by how the program ended.
+                    // A read error also ends the connection; the exit of the program explains it.
                     if self.reader.read_buf(room).await.unwrap_or(0) == 0 {
                         return None;
                     }
@@ -106,7 +106,7 @@ where
     }
 }
 
-/// Outgoing messages. All that wait when a writer gets its turn go out in one write: many calls wake the server once.
+/// Outgoing messages. One write sends all waiting messages, so that many calls wake the server once.
 #[derive(Debug)]
 struct Outbox<W> {
     waiting: Mutex<WaitingLines>,
@@ -116,7 +116,7 @@ struct Outbox<W> {
 #[derive(Debug, Default)]
 struct WaitingLines {
     lines: Vec<u8>,
-    /// How many messages there ever were.
+    /// How many messages were ever queued.
     count: u64,
 }
 
@@ -124,12 +124,12 @@ struct WaitingLines {
 #[derive(Debug)]
 struct LineWriter<W> {
     stream: Option<W>,
-    /// How many messages went out on it.
+    /// How many messages have been written.
     written: u64,
 }
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
-    /// Puts a message behind the others; the number it has.
+    /// Queues a message and returns its number.
     fn put(&self, item: &ClientJsonRpcMessage) -> io::Result<u64> {
         let mut waiting = self.waiting();
         let before = waiting.lines.len();
@@ -142,13 +142,13 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Ok(waiting.count)
     }
 
-    /// Returns when the message with this number has gone out.
+    /// Returns once the message with this number has been written.
     async fn send(&self, number: u64) -> io::Result<()> {
         let mut writer = self.writer.lock().await;
         if writer.written >= number {
             return Ok(());
         }
-        // Half a message is the end of the stream: it is put back only when all of it went out.
+        // A partly written message makes the stream unusable, so it is put back only after a complete write.
         let mut stream = writer.stream.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let WaitingLines { lines, count } = self.take();
         stream.write_all(&lines).await?;
@@ -158,13 +158,13 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Ok(())
     }
 
-    /// All that waits.
+    /// Takes all waiting messages.
     fn take(&self) -> WaitingLines {
         let mut waiting = self.waiting();
         WaitingLines { lines: std::mem::take(&mut waiting.lines), count: waiting.count }
     }
 
-    /// Keeps the room of what was written for what comes next.
+    /// Keeps the written buffer for the next messages.
     fn keep(&self, mut lines: Vec<u8>) {
         let mut waiting = self.waiting();
         if waiting.lines.is_empty() && lines.capacity() <= KEPT {
@@ -182,20 +182,20 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 #[derive(Debug)]
 struct LineReader {
     buffer: Vec<u8>,
-    /// Where the first line that was not looked at begins.
+    /// Where the first unread line begins.
     start: usize,
-    /// Up to where there is no end of that line.
+    /// The search found no line end before this position.
     searched: usize,
-    /// Whether that line is the rest of one that was too long.
+    /// Whether the current line is the rest of one that was too long.
     skipping: bool,
-    /// Bytes since the last message that were none.
+    /// Bytes since the last message that belong to no message.
     noise: usize,
     cap: usize,
-    /// Messages that came as one.
+    /// Messages of one batch.
     batch: VecDeque<ServerJsonRpcMessage>,
 }
 
-/// Something found.
+/// A message, or a line that holds none.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
 enum FoundLine {
@@ -209,7 +209,7 @@ impl LineReader {
         Self { buffer: Vec::new(), start: 0, searched: 0, skipping: false, noise: 0, cap, batch: VecDeque::new() }
     }
 
-    /// Room for more bytes; what was looked at is gone.
+    /// The buffer for more bytes; lines that were read are removed.
     fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.start);
         self.searched -= self.start;
@@ -221,7 +221,7 @@ impl LineReader {
         &mut self.buffer
     }
 
-    /// The line that has not ended, unless it was told of already.
+    /// The unfinished line, unless it was already logged.
     fn rest(&self) -> &[u8] {
         self.buffer.get(self.start..).filter(|_| !self.skipping).unwrap_or_default()
     }
@@ -258,7 +258,7 @@ impl LineReader {
         }
     }
 
-    /// Drops the beginning of a line that is too long already.
+    /// Drops the beginning of an unfinished line that is already too long.
     fn overlong(&mut self) -> Option<FoundLine> {
         let line = self.buffer.get(self.start..).unwrap_or_default();
         if self.skipping {
@@ -277,7 +277,7 @@ impl LineReader {
     }
 }
 
-/// A failure for whoever waits for this line; if that cannot be told, noise.
+/// A failure for the request that waits for this line; noise if the line names no request.
 fn unreadable(line: &[u8], why: &DecodeError) -> FoundLine {
     batch::failure(line, why).map_or_else(|| FoundLine::Noise(batch::head(line)), FoundLine::Message)
 }
@@ -292,14 +292,14 @@ mod tests {
 
     use super::*;
 
-    /// What was written, each write by itself; fails where nothing may be written.
+    /// Records each write separately; fails where writing is not allowed.
     #[derive(Clone, Default)]
-    struct Paper {
+    struct WriteLog {
         writes: Arc<Mutex<Vec<String>>>,
         full: bool,
     }
 
-    impl AsyncWrite for Paper {
+    impl AsyncWrite for WriteLog {
         fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
             if self.full {
                 return Poll::Ready(Err(io::ErrorKind::StorageFull.into()));
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    fn wire(paper: &Paper) -> LineTransport<tokio::io::Empty, Paper> {
+    fn wire(paper: &WriteLog) -> LineTransport<tokio::io::Empty, WriteLog> {
         LineTransport::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), Vec::new(), 10)))
     }
 
@@ -327,7 +327,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_that_wait_go_out_in_one_write_and_each_once() {
-        let paper = Paper::default();
+        let paper = WriteLog::default();
         let mut wire = wire(&paper);
         let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
         for number in numbers.into_iter().rev() {
@@ -343,7 +343,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_message_that_did_not_go_out_is_known_as_such() {
-        let wire = wire(&Paper { full: true, ..Paper::default() });
+        let wire = wire(&WriteLog { full: true, ..WriteLog::default() });
         let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
         for number in numbers {
             assert!(wire.outbox.send(number).await.is_err());

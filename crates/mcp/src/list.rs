@@ -1,4 +1,4 @@
-//! Lists that come in pages: so many, so long, and never the same page twice.
+//! Reads lists that come in pages, with bounds on pages, entries and time, and never the same page twice.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub(crate) enum ListKind {
     Templates,
 }
 
-/// A list, as the server wrote its entries, and why there may be more.
+/// The entries of a list as the server wrote them, and why some may be missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
     /// The entries.
@@ -69,7 +69,7 @@ impl ListKind {
     }
 }
 
-/// Reads a whole list, as far as the bounds allow. Only a first page that does not come is a failure.
+/// Reads a whole list, as far as the bounds allow. It fails only if the first page does not come.
 pub(crate) async fn list(requester: &Requester, kind: ListKind, bounds: &Bounds) -> Result<Listing, RequestError> {
     let end = after(bounds.listing);
     let mut listing = Listing::default();
@@ -105,7 +105,7 @@ pub(crate) async fn list(requester: &Requester, kind: ListKind, bounds: &Bounds)
 }
 
 impl Listing {
-    /// Takes the entries of a page as far as there is room; why not all of them.
+    /// Takes the entries of a page as far as there is room; fails with the reason why some were left out.
     fn take(&mut self, items: Vec<Value>, room: &mut usize, kind: ListKind, bounds: &Bounds) -> Result<(), String> {
         let name = kind.field();
         for item in items {

@@ -1,25 +1,25 @@
-//! The last words of a server: lines of its standard error and of its log messages, bounded, secrets hidden.
+//! The log of a server: lines of its standard error and of its log messages, bounded, with secrets hidden.
 //!
-//! What it writes to standard output that is no message is kept apart: however much there is of it, it does not push out
-//! what the server said on purpose.
+//! Output on standard output that is no message is limited separately, so that it does not push out the server's own
+//! log lines.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ollm_store::{Redactor, cut, escape_for_people};
 
-/// Bytes kept of one line, more than are shown: half a secret would not be recognised.
+/// Bytes kept of one line. More than are shown, because half a secret would not be recognised.
 const KEPT: usize = 4096;
 /// Bytes shown of one line.
 pub(crate) const SHOWN: usize = 2048;
-/// Bytes shown of the last lines in a message.
+/// Bytes of the last lines that a message shows.
 pub(crate) const TAIL: usize = 2048;
-/// Lines of noise that are kept of one connection.
+/// Noise lines kept per connection.
 const NOISE: usize = 50;
-/// Lines of noise in a message.
+/// Noise lines shown in a message.
 const NOISE_TOLD: usize = 3;
 
-/// Lines that a server wrote, the oldest dropped when there are too many.
+/// Lines that a server wrote; beyond the bound the oldest is dropped.
 #[derive(Debug)]
 pub(crate) struct Log {
     secrets: RwLock<Secrets>,
@@ -28,15 +28,15 @@ pub(crate) struct Log {
 }
 
 struct Secrets {
-    /// Hides what is and what may be secret.
+    /// Hides secrets and possible secrets.
     redactor: Arc<Redactor>,
-    /// Hides only what is.
+    /// Hides only secrets.
     strict: Arc<Redactor>,
-    /// What is secret.
+    /// The secrets.
     known: Vec<(String, String)>,
-    /// What may be.
+    /// The possible secrets.
     hidden: Vec<(String, String)>,
-    /// What we last proved with who we are.
+    /// The last token that we sent for authorization.
     proof: Option<String>,
 }
 
@@ -48,65 +48,65 @@ impl std::fmt::Debug for Secrets {
 
 #[derive(Debug, Default)]
 struct Lines {
-    /// The number of the next line, counted from the first one ever.
+    /// The number of the next line, counted from the very first.
     next: u64,
     kept: VecDeque<Line>,
-    /// Lines of noise since the last mark.
+    /// Noise lines since the last mark.
     noise: usize,
-    /// Whether the next line stands alone, because somebody counts from it.
+    /// Whether the next line is kept separate from an equal line before it, because a reader counts from it.
     marked: bool,
 }
 
 #[derive(Debug)]
 struct Line {
     text: String,
-    /// How often it was said in a row.
+    /// How often the line came in a row.
     times: u64,
     noise: bool,
 }
 
 impl Log {
-    /// A log that hides what is secret, and what may be.
+    /// A log that hides secrets and possible secrets.
     pub(crate) fn new(known: Vec<(String, String)>, hidden: Vec<(String, String)>, bound: usize) -> Self {
         let mut secrets = Secrets { redactor: Arc::default(), strict: Arc::default(), known, hidden, proof: None };
         secrets.renew(&[]);
         Self { secrets: RwLock::new(secrets), bound: bound.max(1), lines: Mutex::default() }
     }
 
-    /// What hides secrets in what a server is asked for, and nothing else.
+    /// The redactor for results and lists: it hides only secrets.
     pub(crate) fn strict(&self) -> Arc<Redactor> {
         Arc::clone(&self.secrets.read().unwrap_or_else(PoisonError::into_inner).strict)
     }
 
-    /// What hides everything that must not be seen.
+    /// The redactor that hides secrets and possible secrets.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.secrets.read().unwrap_or_else(PoisonError::into_inner).redactor)
     }
 
-    /// Hides what we prove with who we are, in place of what that was before.
+    /// Hides our authorization token, in place of the earlier one.
     pub(crate) fn hide(&self, proof: &str) {
         let known = |secrets: &Secrets| secrets.proof.as_deref() == Some(proof);
         if known(&self.secrets.read().unwrap_or_else(PoisonError::into_inner)) {
             return;
         }
         let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
-        // One that was just replaced may still be in an answer that is on its way.
+        // An answer under way may still contain the earlier token.
         let before = secrets.proof.replace(proof.to_owned());
         let both: Vec<&str> = before.iter().map(String::as_str).chain([proof]).collect();
         secrets.renew(&both);
     }
 
-    /// The same text without secrets, fit for eyes.
+    /// The text without secrets, safe to show to people.
     pub(crate) fn clean(&self, text: &str) -> String {
         escape_for_people(&self.redactor().redact_str(text)).into_owned()
     }
 
-    /// Adds a line. It is cleaned when it is looked at, so that a flood of lines costs little.
+    /// Adds a line. Secrets are hidden only when it is read, so that a flood of lines costs little.
     pub(crate) fn add(&self, line: &str) {
         self.put(line, false);
     }
 
-    /// Adds a line that is no message where only messages should be.
+    /// Adds a line from standard output that is no message.
     pub(crate) fn add_noise(&self, line: &str) {
         self.put(&format!("stdout: {line}"), true);
     }
@@ -146,7 +146,7 @@ impl Log {
         lines.next
     }
 
-    /// The last lines from a number on, as much as fits into a message.
+    /// The last lines from a number on, as many as fit into a message.
     pub(crate) fn tail(&self, number: u64) -> String {
         let (lines, _) = self.read(number);
         let (mut room, mut noise) = (TAIL, 0);
@@ -166,7 +166,7 @@ impl Log {
         last.join("\n")
     }
 
-    /// Lines for people, and whether each is noise.
+    /// Lines for people, each with whether it is noise.
     fn read(&self, number: u64) -> (Vec<(String, bool)>, u64) {
         let redactor = self.redactor();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

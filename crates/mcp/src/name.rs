@@ -1,9 +1,9 @@
 //! The names by which a model calls the tools of servers: `mcp__server__tool`.
 //!
-//! Model APIs take letters, digits, `_` and `-`, and no more than 64 of them. A server's label depends on nothing but the
-//! names of the servers of its rank and of those before it, a tool's name on nothing but its server's label and list: no
-//! name changes because another server came up first, and none that guards know because a later rank declares something.
-//! Labels hold no `__` and do not end in `_`, so a name can be taken apart again.
+//! Model APIs take letters, digits, `_` and `-`, and no more than 64 of them. A server's label depends only on the
+//! names of the servers of its rank and of earlier ranks. A tool's name depends only on its server's label and tool
+//! list. So no name changes because another server started first. A declaration of a later rank changes no name that
+//! guards know. Labels hold no `__` and do not end in `_`, so a name can be split again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,11 +14,11 @@ const PREFIX: &str = "mcp__";
 const SEPARATOR: &str = "__";
 /// The longest name that model APIs take.
 pub(crate) const LONGEST_NAME: usize = 64;
-/// Leaves a tool at least 33 characters of its own.
+/// The longest label; it leaves at least 33 characters for the name of the tool.
 const LONGEST_LABEL: usize = 24;
-/// Longer names of tools are nobody's honest work.
+/// The longest name that a tool may have; real tools have shorter names.
 pub(crate) const LONGEST_TOOL: usize = 1024;
-/// How many digits of a hash tell names apart; more only where these are not enough.
+/// How many digits of a hash distinguish names; longer hashes only where shorter ones clash.
 const DIGITS: &[usize] = &[8, 16, 24];
 
 /// The labels of all configured servers.
@@ -41,7 +41,7 @@ pub enum BadName {
     /// It has no name.
     #[error("it has no name")]
     Empty,
-    /// Its name would be shown as something else than it is.
+    /// Its name would be displayed as a different one.
     #[error("its name holds control or invisible characters")]
     Hidden,
     /// Its name is far too long.
@@ -50,19 +50,19 @@ pub enum BadName {
     /// The server has another tool of that name.
     #[error("the server lists another tool of that name before it")]
     Twice,
-    /// No name could be made that no other tool has.
+    /// No unique name could be made.
     #[error("its name cannot be told from another tool's")]
     Taken,
 }
 
 impl Labels {
-    /// Labels for servers of one rank, whatever the order they are given in.
+    /// Labels for servers of one rank, the same for every order in which they are given.
     pub fn new<'a>(servers: impl IntoIterator<Item = &'a str>) -> Labels {
         Labels::ranked(servers.into_iter().map(|server| ((), server)))
     }
 
-    /// Labels for servers with their ranks, whatever the order they are given in. Those of a lower rank choose first:
-    /// nothing that others are called changes their labels.
+    /// Labels for servers with their ranks, the same for every order in which they are given. Servers of a lower rank
+    /// choose first, so servers of higher ranks do not change their labels.
     pub fn ranked<'a, R: Ord>(servers: impl IntoIterator<Item = (R, &'a str)>) -> Labels {
         let mut ranks: BTreeMap<R, BTreeSet<&str>> = BTreeMap::new();
         for (rank, server) in servers {
@@ -85,19 +85,20 @@ impl Labels {
         self.labels.get(server).map(String::as_str)
     }
 
-    /// The server a name belongs to, and what stands behind it; which tool that is, [`tool_names`] of its list says.
+    /// The server a name belongs to, and the part after the label. [`tool_names`] of the server's list says which tool
+    /// that is.
     pub fn resolve<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a str)> {
         let (label, tool) = split(name)?;
         self.servers.get(label).map(|server| (server.as_str(), tool))
     }
 }
 
-/// Takes a name apart: the label of the server, and what stands for the tool.
+/// Splits a name into the label of the server and the part for the tool.
 pub fn split(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(PREFIX)?.split_once(SEPARATOR).filter(|(label, tool)| !label.is_empty() && !tool.is_empty())
 }
 
-/// The names of a server's tools, one for each in the list, or why it has none.
+/// The names of a server's tools: one for each tool in the list, or why it has none.
 ///
 /// ```
 /// use ollm_mcp::{BadName, tool_names};
@@ -143,8 +144,8 @@ fn sound(tool: &str) -> Result<(), BadName> {
     }
 }
 
-/// A form for each name that no other has and that is not taken. Where several names would share one, those that were not
-/// written that way get a hash of what they really are; which comes first makes no difference.
+/// Finds a unique, untaken form for each name. Where several names would share a form, those that differ from it get a
+/// hash of the full name. The order of the names makes no difference.
 fn settle(
     names: &[&str],
     taken: &dyn Fn(&str) -> bool,
@@ -180,7 +181,7 @@ fn settle(
     }
 }
 
-/// A server's label with so many digits of its hash; with none, only if it can do without.
+/// A server's label with this many digits of its hash. With zero digits, a label only if the name needs no hash.
 fn label_form(server: &str, digits: usize) -> Option<String> {
     let mut plain = String::with_capacity(server.len());
     for letter in replaced(server).chars() {
@@ -193,7 +194,7 @@ fn label_form(server: &str, digits: usize) -> Option<String> {
     (!plain.is_empty() || digits > 0).then_some(label)
 }
 
-/// At most `room` characters: all of the text, or its start and so many digits of the hash of `whole`.
+/// At most `room` characters: the whole text, or its start with this many digits of the hash of `whole`.
 fn shortened(text: &str, whole: &str, room: usize, digits: usize) -> Option<String> {
     if digits == 0 {
         return (text.len() <= room).then(|| text.to_owned());

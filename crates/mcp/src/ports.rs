@@ -1,4 +1,4 @@
-//! What the program does for servers: answer their questions, lend a model, authorize, watch, admit.
+//! What the program does for servers: it answers their questions, asks a model, authorizes, watches and admits.
 //!
 //! All of it is optional. A missing port is not offered to servers, and a request for it is declined. A question comes
 //! with a [`Reply`] and may be answered from any thread; a dropped reply declines.
@@ -23,9 +23,9 @@ pub struct Ports {
     pub sample: Option<Arc<dyn Sample>>,
     /// Authorizes us to servers.
     pub authorize: Option<Arc<dyn Authorize>>,
-    /// Is told what happens.
+    /// Watches what happens to servers.
     pub watch: Option<Arc<dyn Watch>>,
-    /// Can refuse each start of a program.
+    /// May refuse each start of a program.
     pub admit: Option<Arc<dyn Admit>>,
 }
 
@@ -43,17 +43,17 @@ impl fmt::Debug for Ports {
 
 /// Asks the person on behalf of a server. Must not block.
 pub trait Elicit: Send + Sync {
-    /// Hands over a question: the parameters of `elicitation/create`, with `message` and either a `requestedSchema` or
-    /// a `url`. The address must be shown, and never reach a shell.
+    /// Passes on a question: the parameters of `elicitation/create`, with `message` and either a `requestedSchema` or a
+    /// `url`. Show the address to the person, and never pass it to a shell.
     fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>);
 }
 
 /// What the person answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitAnswer {
-    /// Yes, with what was asked for.
+    /// Agreement, with the requested content.
     Accept(Option<Value>),
-    /// No.
+    /// Refusal.
     Decline,
     /// The person closed the question.
     Cancel,
@@ -66,24 +66,24 @@ pub trait Sample: Send + Sync {
     fn sample(&self, server: &str, request: Value, reply: Reply<Result<Value, String>>);
 }
 
-/// Knows the value of the `Authorization` header.
+/// Provides the value of the `Authorization` header.
 pub trait Authorize: Send + Sync {
-    /// From now on a server of this name is the one at this address, and this is declared about logging in to it.
+    /// From now on, `server` is the one at this address; `oauth` is what its declaration says about logging in.
     fn serve(&self, _server: &str, _url: &str, _oauth: Option<&Oauth>) {}
 
     /// The value for the next request to a server, if there is one.
     fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>>;
 
-    /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
-    /// whether there is a better one now, so that one more try is worth it.
+    /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Returns
+    /// whether there is a better value now, so that one more try makes sense.
     fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> PortFuture<'a, bool>;
 
-    /// The server knows who we are, and wants these rights beside those we have.
+    /// The server accepts our identity, but wants these scopes as well.
     fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> PortFuture<'a, ()> {
         Box::pin(async {})
     }
 
-    /// Why there is no value, or no better one, where something went wrong.
+    /// Why there is no value, or no better one, if something failed.
     fn trouble(&self, _server: &str) -> Option<String> {
         None
     }
@@ -92,20 +92,20 @@ pub trait Authorize: Send + Sync {
 /// A future of a port.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Is told what happens to servers. Must not block: servers wait meanwhile.
+/// Receives notices about servers. Must not block: servers wait meanwhile.
 pub trait Watch: Send + Sync {
     /// Something happened to a server.
     fn notice(&self, server: &str, notice: &ServerNotice);
 }
 
-/// Is asked right before each start of a server's program, the first and every one after a crash or a pause, and before
-/// each call. Other servers wait meanwhile, so it may read a few files and no more.
+/// Checks each start of a server's program, also those after a crash or a pause, and each call. Other servers wait
+/// meanwhile, so it may read a few files and no more.
 pub trait Admit: Send + Sync {
-    /// Why the program may not be started, if it may not.
+    /// Why the program must not be started; `None` allows it.
     fn refusal(&self, server: &str) -> Option<String>;
 
-    /// Why a tool may not be called, if it may not. The server runs: this is what it lists now, which may be different from
-    /// what it listed when the caller chose the tool.
+    /// Why a tool must not be called; `None` allows it. The server runs, and `listed` is its current list. The caller
+    /// may have chosen the tool from an earlier list.
     fn tool_refusal(&self, server: &str, tool: &str, listed: &Arc<[Value]>) -> Option<String>;
 }
 

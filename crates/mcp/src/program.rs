@@ -1,4 +1,4 @@
-//! The program of a stdio server: start, streams, exit, end.
+//! The program of a stdio server: start, streams, exit, stop.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,32 +18,32 @@ use crate::log::Log;
 use crate::ready::Endpoint;
 use crate::shared::ServerShared;
 
-/// How often the exit is checked where no file signals it.
+/// How often the exit is checked where no file descriptor signals it.
 const ASKING: Duration = Duration::from_millis(50);
-/// How long a killed program may take to go.
+/// How long a killed program may take to exit.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How long its last words may take to arrive once it has gone.
+/// How long its last lines may take to arrive after its exit.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// Bytes of standard error that are looked at before a line must have ended.
+/// Bytes kept of one line of standard error; the rest of the line is skipped.
 const LINE: usize = 8 * 1024;
 
 /// A running program. Dropped, its group is killed.
 #[derive(Debug)]
 pub(crate) struct Program {
     resident: Resident,
-    /// Readable once it has exited.
+    /// A file descriptor that becomes readable at the exit.
     exit: Option<AsyncFd<OwnedFd>>,
     stderr: JoinHandle<()>,
     grace: Duration,
     end: Option<End>,
-    /// What it is held to, and the box that holds it.
+    /// The declared box, and the box that runs it.
     running_box: Option<(Box<ProgramBox>, Arc<ProcessBox>)>,
     log: Arc<Log>,
-    /// The first line of the log that may be its own.
+    /// The first line of the log that may come from this program.
     mark: u64,
 }
 
-/// The streams of a program as a connection.
+/// The streams of a program as a transport.
 pub(crate) type Streams = LineTransport<Receiver, Sender>;
 
 impl Program {
@@ -80,12 +80,12 @@ impl Program {
         Ok((Self { resident, exit, stderr, grace: limits.grace, end: None, running_box, log, mark }, transport))
     }
 
-    /// The number of its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.resident.id()
     }
 
-    /// Waits for its exit, by itself; then nothing is left of its group.
+    /// Waits until it exits by itself. Then no process of its group is left.
     pub(crate) async fn exited(&mut self) {
         while self.end.is_none() {
             match &self.exit {
@@ -96,14 +96,14 @@ impl Program {
             }
             self.end = self.resident.reap();
             if self.end.is_none() && self.exit.is_some() {
-                // The file was readable before the exit: pause, so that this is no busy loop.
+                // The descriptor became readable before the exit: pause, to avoid a busy loop.
                 sleep(ASKING).await;
             }
         }
     }
 
-    /// Ends it: time to go by itself, for its input is closed; then asked; then killed. Says how it ended, unless that
-    /// was our doing.
+    /// Stops the program: its input is closed, so it may exit by itself; then it gets the polite signal, then it is
+    /// killed. Says how it ended, if we did not end it.
     pub(crate) async fn stop(mut self, parting: Duration) -> Option<String> {
         let itself = timeout(parting, self.exited()).await.is_ok();
         if !itself {
@@ -122,7 +122,7 @@ impl Program {
         Some(refused.map_or_else(|| end.clone(), |refused| format!("{end}; {refused}")))
     }
 
-    /// What its box refused, and what would allow it.
+    /// What its box refused, and which setting would allow it.
     fn refusals(&self) -> Option<String> {
         let (program_box, made) = self.running_box.as_ref()?;
         let said = self.log.since(self.mark).0.join("\n");

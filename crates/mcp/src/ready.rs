@@ -1,4 +1,4 @@
-//! How a server is reached, with every default applied and every variable filled in.
+//! How a server is reached, with defaults applied and variables replaced.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,35 +12,35 @@ use ollm_trust::ProgramBox;
 pub struct ReadyServer {
     /// Its name: unique among all servers, and part of the names of its tools.
     pub name: String,
-    /// The extension that brought it, if one did: failures name it.
+    /// The extension that brought it, if one did; error messages name it.
     pub extension: Option<String>,
-    /// Where it is.
+    /// How it is reached.
     pub endpoint: Endpoint,
     /// How long connecting may take, the first answer included.
     pub connect_timeout: Duration,
     /// How long a call may take without a sign of progress.
     pub tool_timeout: Duration,
-    /// How long without a call until it is ended, which the next call undoes; never when absent.
+    /// After how long without a call the server is stopped; the next call starts it again. `None`: never.
     pub idle: Option<Duration>,
-    /// Whether it may be started at all.
+    /// Whether it may be started.
     pub enabled: bool,
-    /// Whether it starts with the first call only, if its tools are known from before.
+    /// Whether the first call starts it, if its tools are known from an earlier run.
     pub lazy: bool,
-    /// Whether it is started anew after a crash.
+    /// Whether it is restarted after a crash.
     pub auto_restart: bool,
     /// Which of its tools are offered.
     pub tools: ToolFilter,
-    /// How to log in to it, where that needs more than it says itself.
+    /// How to log in, where the server's own metadata is not enough.
     pub oauth: Option<Oauth>,
-    /// Values, and what they are called, that must not be seen in anything it says, whatever variables hold them.
+    /// Secret values with their names. They are hidden in everything the server says.
     pub secrets: Vec<(String, String)>,
-    /// Values that may be secrets. They are hidden in its log and its failures, but not in what it lists and in its results,
-    /// which they may be part of: the name of a folder, for instance.
+    /// Values that may be secrets, such as the name of a folder. They are hidden in the server's log and failures, but
+    /// not in its lists and results, where they may belong.
     pub hidden: Vec<(String, String)>,
 }
 
 impl ReadyServer {
-    /// A server that starts at once and stays, with all its tools and the usual times.
+    /// A server that starts at once and stays, with all its tools and the default times.
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> ReadyServer {
         ReadyServer {
             name: name.into(),
@@ -60,10 +60,10 @@ impl ReadyServer {
     }
 }
 
-/// Where a server is.
+/// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
-    /// A child of ours that speaks on its standard streams.
+    /// A child process that speaks on its standard streams.
     Stdio {
         /// The program, absolute.
         program: PathBuf,
@@ -71,14 +71,14 @@ pub enum Endpoint {
         args: Vec<String>,
         /// Its whole environment: nothing else reaches it.
         env: Vec<(String, String)>,
-        /// Where it runs.
+        /// Its working directory.
         cwd: Option<PathBuf>,
-        /// What it may use.
+        /// Its resource limits.
         limits: Limits,
         /// The box that it runs in; none when absent.
         program_box: Option<Box<ProgramBox>>,
     },
-    /// Streamable HTTP; the older SSE where the server knows nothing else.
+    /// Streamable HTTP; the older SSE if the server supports nothing else.
     Http {
         /// Its address.
         url: String,

@@ -1,5 +1,5 @@
-//! Requests over a live connection, any number at once. Every request waits in one function ([`Requester::ask`]): it has a
-//! deadline that progress sets back, a ceiling that nothing lifts, and is cancelled when dropped.
+//! Requests over a live connection, any number at once. Every request waits in one function ([`Requester::ask`]).
+//! Progress extends its deadline up to a fixed ceiling, and dropping it cancels the request.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use crate::log::Log;
 use crate::shared::redact;
 use crate::web::WebError;
 
-/// How often one call may come back with questions.
+/// How often the server may answer one call with questions.
 pub(crate) const ROUNDS: usize = 10;
-/// The pause before a call that came back without a question is made again.
+/// The pause before a call is repeated that came back without a result and without a question.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How long unsent cancellations hold up the end of the connection.
+/// How long closing the connection waits for unsent cancellations.
 const CANCEL_TIME: Duration = Duration::from_millis(500);
 
 /// Sends requests to one server over a live connection.
@@ -45,11 +45,11 @@ pub(crate) struct Requester {
     calls: AtomicUsize,
     /// When the last reply came, in milliseconds since the connection began.
     seen: AtomicU64,
-    /// When the last call was made or ended, likewise.
+    /// When the last call began or ended, likewise.
     used: AtomicU64,
     /// Whether no answer came since a request was cancelled.
     silent: AtomicBool,
-    /// How many cancellations were not sent yet.
+    /// How many cancellations are not sent yet.
     unsent_cancels: Arc<watch::Sender<usize>>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Requester {
 pub(crate) struct RequestDeadline {
     /// Time without progress.
     idle: Duration,
-    /// Time in all, whatever progress comes.
+    /// Time in all, with or without progress.
     ceiling: Duration,
     end: Instant,
 }
@@ -116,28 +116,28 @@ impl Requester {
         self.peer.is_transport_closed()
     }
 
-    /// How long no reply came.
+    /// The time since the last reply.
     pub(crate) fn silence(&self) -> Duration {
         self.since(&self.seen)
     }
 
-    /// How long no call was made.
+    /// The time since the last call; zero while a call waits.
     pub(crate) fn idleness(&self) -> Duration {
         if self.calls.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { self.since(&self.used) }
     }
 
-    /// Whether a call waits for an answer, or one was cancelled and no answer came since.
+    /// Whether a call waits for an answer, or no answer came since one was cancelled.
     pub(crate) fn owes_answer(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0 || self.silent.load(Ordering::Relaxed)
     }
 
-    /// Waits until all cancellations were sent.
+    /// Waits until all cancellations are sent.
     pub(crate) async fn cancels_sent(&self) {
         let mut unsent_cancels = self.unsent_cancels.subscribe();
         let _ = timeout(CANCEL_TIME, unsent_cancels.wait_for(|count| *count == 0)).await;
     }
 
-    /// Sends a request, and answers the questions that the server has about it.
+    /// Sends a request, and answers questions that the server asks about it.
     pub(crate) async fn send_interactive(
         &self,
         request_kind: &InteractiveRequest,
@@ -156,7 +156,7 @@ impl Requester {
         Err(unexpected(&format!("it asked back {ROUNDS} times")))
     }
 
-    /// Sends a request and waits for the answer. Dropped before that, it is cancelled.
+    /// Sends a request and waits for the answer. Dropping the future cancels the request.
     pub(crate) async fn ask(
         &self,
         request: ClientRequest,
@@ -189,7 +189,7 @@ impl Requester {
         };
         let deadline = RequestDeadline::new(limit, limit);
         match self.ask(request, "ping", deadline, None).await {
-            // A refusal shows that it is alive too.
+            // A refusal also shows that the server lives.
             Ok(_) | Err(RequestError::Failed(CallErrorKind::Refused { .. })) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -212,7 +212,7 @@ impl Requester {
                 () = progress.progress.notify.notified() => {}
                 () = &mut alarm => {
                     let late = Instant::now() >= deadline.end;
-                    // The server waits for a person, whom no timeout hurries.
+                    // The server waits for a person, so the idle timeout does not apply.
                     if late || !self.handler.is_asking() {
                         let after = if late { deadline.ceiling } else { deadline.idle };
                         return Err(RequestError::Failed(CallErrorKind::TimedOut { what: what.to_owned(), after }));
@@ -336,7 +336,7 @@ fn cancel(
     id: RequestId,
     unsent_cancels: Arc<watch::Sender<usize>>,
 ) -> impl Future<Output = ()> {
-    let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for the answer any more".to_owned()));
+    let params = CancelledNotificationParam::new(Some(id), Some("the caller waits no longer".to_owned()));
     async move {
         let _ = peer.notify_cancelled(params).await;
         unsent_cancels.send_modify(|count| *count -= 1);

@@ -1,7 +1,7 @@
-//! What a call brought back, in our own words: every kind of content, the structured result checked against what the
-//! tool promised, and no more of it than a model can read; the rest is kept in a file.
+//! Converts the result of a call into our types: every kind of content, and the structured result checked against the
+//! output schema of the tool. A result that is too large for a model is cut, and the whole is kept in a file.
 
-use ollm_protocol::schema::{Unfit, check};
+use ollm_protocol::schema::{SchemaMismatch, check};
 use ollm_protocol::{Content, ToolResult, ToolSchema};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value, json};
@@ -10,18 +10,18 @@ mod spill;
 
 pub use spill::{Spill, SpillError};
 
-/// More text than this fills a model's memory with one call.
+/// The most text of one result: more would fill a model's context with one call.
 pub const LARGEST_RESULT: usize = 100 << 10;
-/// More of pictures and sounds is not looked at, and costs as much.
+/// The most bytes of pictures and sounds in one result; a larger result is kept in a file.
 pub(crate) const LARGEST_MEDIA: usize = 5 << 20;
-/// Of a longer result so much is shown beside the path of the file.
+/// How much of a larger result is shown beside the path of the file.
 pub(crate) const SHOWN: usize = 8 << 10;
-/// More parts are not looked at.
+/// The most parts of one result; further parts are ignored.
 pub(crate) const MOST_PARTS: usize = 1_000;
 
-/// A result, and what was odd about it.
+/// A result, and notes about what was unusual.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Taken {
+pub struct CheckedResult {
     /// The result.
     pub result: ToolResult,
     /// What a person should know about it.
@@ -37,8 +37,8 @@ pub struct Taken {
 /// assert_eq!(taken.result.structured, Some(json!({"sum": 4})));
 /// assert!(!taken.result.is_error);
 /// ```
-pub fn read(answer: &Value, promised: Option<&ToolSchema>) -> Taken {
-    let mut taken = Taken::default();
+pub fn read(answer: &Value, promised: Option<&ToolSchema>) -> CheckedResult {
+    let mut taken = CheckedResult::default();
     let Some(answer) = answer.as_object() else {
         taken.notes.push("the answer is not an object".to_owned());
         taken.result = ToolResult::error(format!("the server's answer makes no sense: {}", shown(answer)));
@@ -68,7 +68,7 @@ pub fn write(result: &ToolResult) -> Value {
     })
 }
 
-/// The result for people: text with control characters made visible, and a word for everything else.
+/// The result for people: text with control characters made visible, and a short description of other content.
 pub fn show(result: &ToolResult) -> String {
     let parts: Vec<String> = result.content.iter().map(|part| escape_for_people(&told(part)).into_owned()).collect();
     parts.join("\n")
@@ -98,16 +98,16 @@ pub fn read_error(code: i64, message: &str, data: Option<&Value>) -> ToolResult 
     ToolResult::error(format!("error {code}: {message}{data}"))
 }
 
-/// A result that is small enough for a model; one that is not is cut, and kept whole in a file whose path is told.
+/// A result that is small enough for a model. A larger one is cut, kept whole in a file, and gets a note with the path.
 ///
 /// `most` bounds the text, or the structured result where that is longer. Pictures and sounds are not text, and have a
 /// bound of their own.
-pub fn bound(result: ToolResult, most: usize, spill: &Spill) -> Taken {
+pub fn bound(result: ToolResult, most: usize, spill: &Spill) -> CheckedResult {
     let text: usize = result.content.iter().map(text_weight).sum();
     let media: usize = result.content.iter().map(media_weight).sum();
     let structured = result.structured.as_ref().map_or(0, |structured| structured.to_string().len());
     if text.max(structured) <= most && media <= LARGEST_MEDIA.max(most) {
-        return Taken { result, notes: Vec::new() };
+        return CheckedResult { result, notes: Vec::new() };
     }
     let size = text.max(structured) + media;
     let (kept, notes) = match spill.keep(&spilled(&result)) {
@@ -118,10 +118,10 @@ pub fn bound(result: ToolResult, most: usize, spill: &Spill) -> Taken {
     let start = start_of(&result, SHOWN.min(most));
     let note = format!("[{size} bytes are too many to show; {kept}]");
     let text = if start.is_empty() { note } else { format!("{start}\n{note}") };
-    Taken { result: ToolResult { is_error: result.is_error, ..ToolResult::text(text) }, notes }
+    CheckedResult { result: ToolResult { is_error: result.is_error, ..ToolResult::text(text) }, notes }
 }
 
-fn content(parts: &[Value], taken: &mut Taken) {
+fn content(parts: &[Value], taken: &mut CheckedResult) {
     for part in parts.iter().take(MOST_PARTS) {
         let content = read_part(part).unwrap_or_else(|| {
             let kind = part.get("type").and_then(Value::as_str).unwrap_or("?");
@@ -181,10 +181,11 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// The structured result: as sent, or read from the only text of a tool that promised one, if it keeps the promise.
-fn structured(answer: &Map<String, Value>, promised: Option<&ToolSchema>, taken: &mut Taken) -> Option<Value> {
+/// The structured result, if it matches the output schema. A tool that promised one but sent only text has the text
+/// parsed.
+fn structured(answer: &Map<String, Value>, promised: Option<&ToolSchema>, taken: &mut CheckedResult) -> Option<Value> {
     let sent = answer.get("structuredContent").filter(|value| !value.is_null()).cloned();
-    // A failure is told in words; nobody promised that it has a form.
+    // A failure is described in text; the output schema does not cover it.
     let (Some(promised), false) = (promised, taken.result.is_error) else { return sent };
     let filled = sent.is_none();
     let Some(value) = sent.or_else(|| from_text(&taken.result.content)) else {
@@ -197,8 +198,8 @@ fn structured(answer: &Map<String, Value>, promised: Option<&ToolSchema>, taken:
             taken.notes.extend(told);
             Some(value)
         }
-        Err(Unfit::Endless) => {
-            taken.notes.push(format!("the structured result is not checked: {}", Unfit::Endless));
+        Err(SchemaMismatch::Endless) => {
+            taken.notes.push(format!("the structured result is not checked: {}", SchemaMismatch::Endless));
             Some(value)
         }
         Err(_) if filled => None,
@@ -233,7 +234,7 @@ fn media_weight(content: &Content) -> usize {
     }
 }
 
-/// What goes into the file: the text alone where there is nothing else, for that is what programs can search.
+/// The content of the file: the text alone if there is nothing else, because programs can search that.
 fn spilled(result: &ToolResult) -> Vec<u8> {
     match (result.content.as_slice(), &result.structured) {
         ([Content::Text(text)], None) => text.clone().into_bytes(),

@@ -1,9 +1,9 @@
 //! The thread that the servers' tasks run on, and the handle by which callers use its runtime (`wait`).
 //!
-//! Handing a call over to another thread and its answer back costs about half of the call. So a waiting caller drives the
-//! runtime itself, and the thread rests; it drives again once no caller has waited for a moment. Programs are started
-//! only by the thread, because they end with the thread that started them, and because a slow disk must not hold up a
-//! caller that waits for another server.
+//! Passing a call to another thread, and its answer back, costs about half as much as the call itself. So a waiting
+//! caller drives the runtime itself while the thread rests; the thread drives again once no caller has waited for a
+//! moment. Only the thread starts programs, for two reasons: programs end with the thread that started them, and a slow
+//! disk must not delay a caller that waits for another server.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,12 +17,12 @@ use tokio::task::{JoinHandle as Task, yield_now};
 
 use crate::wait::SpinPolicy;
 
-/// How long no caller must have waited before the thread drives again. Until then no task makes progress by itself.
+/// How long no caller must have waited before the thread drives again. In that time no task makes progress.
 const IDLE_TIME: Duration = Duration::from_millis(20);
-/// How long the end waits for work that cannot be interrupted, such as looking up a name.
+/// How long shutdown waits for work that cannot be interrupted, such as a name look-up.
 const SHUTDOWN_TIME: Duration = Duration::from_millis(100);
 
-/// The thread and its runtime. Dropped, both end, and all tasks with them.
+/// The thread and its runtime. Dropping it ends both, and all tasks with them.
 #[derive(Debug)]
 pub(crate) struct RuntimeThread {
     handle: Arc<RuntimeHandle>,
@@ -40,7 +40,7 @@ pub(crate) struct RuntimeHandle {
     /// Asks the driving thread to leave the runtime.
     leave: Notify,
     pub(crate) closed: watch::Sender<bool>,
-    /// Whether a write to a server that is gone would end us by a signal.
+    /// Whether this process would die from a signal when it writes to a server that has exited.
     pub(crate) needs_pipe_shield: bool,
     pub(crate) spin_policy: SpinPolicy,
 }
@@ -49,7 +49,7 @@ pub(crate) struct RuntimeHandle {
 struct RuntimeState {
     /// Callers that drive the runtime now.
     callers: usize,
-    /// How many callers ever drove it.
+    /// How many times a caller has driven it.
     visits: u64,
     thread_state: ThreadState,
     /// The thread's id, once it runs.
@@ -58,7 +58,7 @@ struct RuntimeState {
     closed: bool,
 }
 
-/// Something that only the thread may do.
+/// Work that only the thread may do.
 type ThreadJob = Box<dyn FnOnce() + Send>;
 
 /// What the thread does.
@@ -123,7 +123,7 @@ fn run(handle: &RuntimeHandle, runtime: Arc<Runtime>) {
         match handle.next_step() {
             NextStep::Drive => runtime.block_on(async {
                 handle.leave.notified().await;
-                // What was asked for is on its way before a caller takes over.
+                // Requests already made are sent before a caller takes over.
                 yield_now().await;
             }),
             NextStep::Run(jobs) => jobs.into_iter().for_each(|job| job()),
@@ -136,7 +136,7 @@ fn run(handle: &RuntimeHandle, runtime: Arc<Runtime>) {
 }
 
 impl RuntimeHandle {
-    /// Has tasks spawned on this runtime while the result is alive.
+    /// While the guard lives, tasks spawned by this code run on this runtime.
     pub(crate) fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
         self.handle.enter()
     }
@@ -149,7 +149,7 @@ impl RuntimeHandle {
     /// Spawns a task on the runtime.
     #[expect(clippy::async_yields_async, reason = "the task is begun there and waited for elsewhere")]
     pub(crate) fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Task<T> {
-        // While no thread drives, there is none to wake, and waking has its cost.
+        // While no thread drives, no thread needs waking, and waking is costly.
         let idle = self.lock().thread_state == ThreadState::Dozing && Handle::try_current().is_err();
         match self.runtime.upgrade().filter(|_| idle) {
             Some(runtime) => {
@@ -167,20 +167,20 @@ impl RuntimeHandle {
             let children = Arc::clone(children);
             self.send(Box::new(move || {
                 if !reply.is_closed() {
-                    // Dropped, a program that is not wanted any more ends.
+                    // If the caller no longer waits, dropping the reply ends the program.
                     drop(reply.send(children.start(&job)));
                 }
             }));
             return match started.await {
                 Ok(started) => started,
-                // The thread has ended, and this task ends with it.
+                // The thread has ended; this task ends with it.
                 Err(_) => std::future::pending().await,
             };
         }
         children.start(&job)
     }
 
-    /// Waits until the thread has done all that it was asked to do before.
+    /// Waits until the thread has finished all earlier jobs.
     pub(crate) async fn finish_starts(&self) {
         let (reply, done) = oneshot::channel();
         self.send(Box::new(move || {
@@ -195,7 +195,7 @@ impl RuntimeHandle {
         self.leave.notify_one();
     }
 
-    /// What the thread does next; it rests here while callers drive.
+    /// Returns what the thread does next; the thread rests here while callers drive.
     fn next_step(&self) -> NextStep {
         let mut state = self.lock();
         let mut seen = None;
@@ -245,12 +245,12 @@ impl std::fmt::Debug for RuntimeState {
 /// A caller that drives the runtime in place of the thread.
 pub(crate) struct RuntimeGuard<'a> {
     handle: &'a RuntimeHandle,
-    /// Given back before the thread may end it.
+    /// Dropped before the thread may shut the runtime down.
     runtime: Option<Arc<Runtime>>,
 }
 
 impl<'a> RuntimeGuard<'a> {
-    /// None once the runtime ends.
+    /// `None` once the runtime is shutting down.
     pub(crate) fn enter(handle: &'a RuntimeHandle) -> Option<Self> {
         let mut state = handle.lock();
         let runtime = handle.runtime.upgrade().filter(|_| !state.closed)?;

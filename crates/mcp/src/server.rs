@@ -1,5 +1,5 @@
-//! The handle of one server: its state, its tools, and calls. A task of its own runs its
-//! lifecycle (`lifecycle`); calls go straight to the connection and never through that task.
+//! The handle of one server: its state, its tools, and calls. A separate task runs its lifecycle (`lifecycle`); calls
+//! go straight to the connection and never through that task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::status::{ServerState, ServerStatus};
 
 pub use crate::shared::ClientContext;
 
-/// How long a lost call waits for the reason of the loss.
+/// How long a call whose connection was lost waits for the reason.
 const REASON: Duration = Duration::from_secs(1);
 
-/// How long a caller waits for tools that a server has announced.
+/// How long a caller waits for a new list of tools after the server announced one.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// A tool to call.
@@ -39,9 +39,9 @@ pub struct Call {
     pub tool: String,
     /// Its arguments.
     pub args: Map<String, Value>,
-    /// How long it may take without a sign of progress, if not as declared.
+    /// How long it may take without a sign of progress; `None` for the declared time.
     pub timeout: Option<Duration>,
-    /// Is told about progress.
+    /// Receives the progress of the call.
     pub progress: Option<OnProgress>,
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Call {
     }
 }
 
-/// One server. Dropped, it is ended at once, and its program's whole group with it.
+/// One server. Dropping it ends it at once, with the whole process group of its program.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<ServerShared>,
@@ -60,12 +60,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that does not run yet. Belongs to the runtime of the caller, whose thread must outlive it.
+    /// A server that does not run yet. It belongs to the runtime of the caller, whose thread must outlive it.
     pub fn new(context: Arc<ClientContext>, ready: ReadyServer, memory: ServerMemory) -> Self {
         Self::on(context, ready, memory, None)
     }
 
-    /// A server whose program is started by a thread made for that. Belongs to the runtime of that thread.
+    /// A server whose program is started by the thread of `runtime`, and which belongs to that runtime.
     pub(crate) fn on_thread(
         context: Arc<ClientContext>,
         ready: ReadyServer,
@@ -111,7 +111,7 @@ impl Server {
         &self.shared.ready.name
     }
 
-    /// How it was declared.
+    /// Its declaration, ready to start.
     pub fn ready(&self) -> &ReadyServer {
         &self.shared.ready
     }
@@ -133,20 +133,20 @@ impl Server {
         }
     }
 
-    /// The tools that it offers and that were not filtered out, as it wrote them.
+    /// The tools that it offers, unchanged, without those that the declaration filters out.
     pub fn tools(&self) -> Vec<Value> {
         self.admitted(&self.shared.now().tools).cloned().collect()
     }
 
-    /// The tools that it offered until it crashed: a call of one of them starts it again.
+    /// The tools that it offered until it crashed; a call of one of them starts it again.
     pub fn lapsed(&self) -> Vec<Value> {
         self.admitted(&self.shared.now().lapsed).cloned().collect()
     }
 
-    /// What is worth remembering; nothing before it was connected.
+    /// What to remember for the next run. The tools are `None` while it is not connected.
     pub fn memory(&self) -> ServerMemory {
         let now = self.shared.now();
-        // Where the tools could not be listed, nothing is known of them.
+        // Without a list, the tools are unknown.
         let unlisted = now.tools.is_empty() && matches!(now.state, ServerState::Degraded(_));
         let connected = (now.requester.is_some() && !unlisted).then(|| now.tools.to_vec());
         let revision = now.info.map(|info| info.protocol_version.as_str().to_owned());
@@ -159,34 +159,34 @@ impl Server {
         self.shared.log.since(since)
     }
 
-    /// What hides the secrets that it was given, for what of its answers is kept somewhere.
+    /// The redactor for answers that are stored: it hides the server's secrets.
     pub fn redactor(&self) -> Arc<Redactor> {
         self.shared.log.redactor()
     }
 
-    /// What it said last on its standard error and in its log messages since it was connected, without secrets.
+    /// Its last lines on standard error and in its log messages since it was connected, without secrets.
     pub fn last_words(&self) -> String {
         self.shared.log.tail(self.shared.now.borrow().mark)
     }
 
-    /// Starts it without waiting for that.
+    /// Starts it without waiting for the outcome.
     pub fn begin(&self) {
         if self.refusal().is_none() {
             let _ = self.commands.send(ServerCommand::Start { manual: true, reply: None });
         }
     }
 
-    /// Starts it, unless it runs, and waits until it is known whether that worked.
+    /// Starts it, unless it runs, and waits for the outcome.
     pub async fn start(&self) -> Result<(), CallError> {
         self.launch(true).await
     }
 
-    /// Ends it, with time to do so, and withdraws its tools.
+    /// Stops it with time to end by itself, and withdraws its tools.
     pub async fn stop(&self) {
         self.command(ServerCommand::Stop).await;
     }
 
-    /// Ends it and starts it again.
+    /// Stops it and starts it again.
     pub async fn restart(&self) -> Result<(), CallError> {
         if let Some(trouble) = self.refusal() {
             return Err(self.error(trouble));
@@ -195,12 +195,12 @@ impl Server {
         self.connected().map(drop)
     }
 
-    /// Whether it has announced other tools than those that are known, and may list them soon.
+    /// Whether it has announced new tools that it has not listed yet.
     pub fn is_stale(&self) -> bool {
         self.shared.handler.changes.are_awaited() && self.shared.now.borrow().requester.is_some()
     }
 
-    /// Waits, for a while, until the tools are known that it has announced.
+    /// Waits for a while until it has listed the tools that it announced.
     pub async fn refresh(&self) {
         if !self.is_stale() {
             return;
@@ -217,20 +217,20 @@ impl Server {
         }
     }
 
-    /// Whether it crashed and was not started since.
+    /// Whether it crashed and has not been started since.
     pub(crate) fn is_crashed(&self) -> bool {
         matches!(self.shared.now.borrow().state, ServerState::Crashed(_))
     }
 
-    /// Offers the tools of a crashed server again, so that a call starts it; not in a crash loop.
+    /// Offers the tools of a crashed server again, so that a call starts it. In a crash loop this does nothing.
     pub async fn offer(&self) {
         if self.is_crashed() {
             self.command(ServerCommand::Offer).await;
         }
     }
 
-    /// Calls a tool; starts the server if it does not run. The result is the server's own result object. Dropped, the
-    /// call is cancelled.
+    /// Calls a tool; starts the server if it does not run. Returns the server's own result object. Dropping the future
+    /// cancels the call.
     pub async fn call(&self, call: Call) -> Result<Value, CallError> {
         if !self.shared.ready.tools.admits(&call.tool) {
             let text = format!("its tool `{}` is not allowed by its declaration", call.tool);
@@ -282,7 +282,7 @@ impl Server {
         }
     }
 
-    /// Sends a request, and redacts the secrets that the server was given.
+    /// Sends a request, and hides the server's secrets in the answer.
     async fn request(
         &self,
         request: InteractiveRequest,
@@ -290,7 +290,7 @@ impl Server {
         report: Option<OnProgress>,
     ) -> Result<Value, CallError> {
         let mut result = self.ask(request, idle, report).await?;
-        // Errors reach more readers than the caller, so they are redacted more.
+        // More people read errors than the caller, so more is hidden in them.
         let failed = result.get("isError") == Some(&Value::Bool(true));
         let log = &self.shared.log;
         let redactor = if failed { log.redactor() } else { log.strict() };
@@ -308,7 +308,7 @@ impl Server {
         let deadline = RequestDeadline::new(idle, self.shared.context.settings.timings.ceiling.max(idle));
         match requester.send_interactive(&request, deadline, report.clone()).await {
             Ok(result) => Ok(result),
-            // Nothing was sent, so a second try is harmless.
+            // Nothing was sent, so a second try is safe.
             Err(RequestError::Unsent) => {
                 let requester = self.requester_for(&request).await?;
                 match requester.send_interactive(&request, deadline, report).await {
@@ -320,7 +320,7 @@ impl Server {
         }
     }
 
-    /// The live connection, made if need be, if the tool that is to be called may be called as the server lists it now.
+    /// The live connection, made if needed. Fails if the tool must not be called as the server lists it now.
     async fn requester_for(&self, request: &InteractiveRequest) -> Result<Arc<Requester>, CallError> {
         let requester = self.requester().await?;
         if let (InteractiveRequest::Call(tool, _), Some(admit)) = (request, &self.shared.context.ports.admit) {
@@ -333,7 +333,7 @@ impl Server {
         Ok(requester)
     }
 
-    /// The live connection, made if need be.
+    /// The live connection, made if needed.
     async fn requester(&self) -> Result<Arc<Requester>, CallError> {
         if let Some(requester) = self.shared.now.borrow().requester.as_ref().filter(|requester| !requester.is_closed())
         {
@@ -399,7 +399,7 @@ impl Server {
             RequestError::Failed(CallErrorKind::Lost(text)) => {
                 let _ = self.commands.send(ServerCommand::Suspect);
                 let known = if is_remote(&self.shared.ready.endpoint) { None } else { self.reason().await };
-                // The reason holds its last words already.
+                // The reason already contains the server's last lines.
                 match known {
                     Some(reason) => return self.error(CallErrorKind::Lost(reason)),
                     None => CallErrorKind::Lost(text),

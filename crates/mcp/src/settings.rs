@@ -1,4 +1,4 @@
-//! What holds for all servers: who we are, what we offer them, and how far anything may go.
+//! Settings of all servers: our name and version, what we offer them, and their limits.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ pub struct Settings {
     pub version: String,
     /// The folders we work in.
     pub roots: Vec<Root>,
-    /// The authorities that vouch for servers, and the proxies on the way to them.
+    /// Trusted certificate authorities, and proxies.
     pub network: Network,
-    /// How servers are started, watched and ended.
+    /// Timing of starts, health checks and stops.
     pub timings: Timings,
-    /// What a server may take.
+    /// Size limits of a server.
     pub bounds: Bounds,
-    /// The commands of the program, for what a person is told to do.
+    /// The program's commands, for messages that tell a person what to do.
     pub commands: Commands,
 }
 
@@ -50,7 +50,7 @@ pub struct Root {
     pub name: Option<String>,
 }
 
-/// The clocks of a server's life.
+/// The timings of a server.
 #[derive(Clone, Debug)]
 pub struct Timings {
     /// How often a start is tried.
@@ -59,21 +59,21 @@ pub struct Timings {
     pub pause: Duration,
     /// The longest such pause.
     pub longest_pause: Duration,
-    /// How long a server may leave `server/discover` unanswered before it is asked in the older way.
+    /// How long a server may leave `server/discover` unanswered before the older way is tried.
     pub probe: Duration,
-    /// How long a call may take at all, whatever progress it reports.
+    /// How long a call may take in total, with or without progress.
     pub ceiling: Duration,
-    /// How long without a sign of life until a server is asked for one; never when absent.
+    /// How long a server may be silent before it is pinged; `None`: it is never pinged.
     pub health: Option<Duration>,
-    /// How long it may take to give one.
+    /// How long a server may take to answer a ping.
     pub ping: Duration,
     /// How long a server may take to end by itself once its input is closed. Python servers need nearly two seconds.
     pub parting: Duration,
-    /// How long if it still owes an answer: whoever waited for that in vain does not wait as long once more.
+    /// The same for a server that still owes an answer: the caller has already waited in vain.
     pub haste: Duration,
-    /// So many crashes ...
+    /// This many crashes ...
     pub crashes: usize,
-    /// ... within this time are a loop, which only a person or this much time breaks.
+    /// ... within this time are a loop, which only a person or this much time ends.
     pub window: Duration,
 }
 
@@ -95,18 +95,18 @@ impl Default for Timings {
     }
 }
 
-/// What a server may take.
+/// Size limits of a server.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Bytes of one message, whichever way it comes. A tool may bring back that much, which is kept in a file.
+    /// Bytes of one message, in either direction. A tool result may be this large; it is kept in a file.
     pub message: usize,
     /// Pages of one list.
     pub pages: usize,
     /// Entries of one list; the rest is left out, with a warning.
     pub items: usize,
-    /// Bytes of all of them together, likewise.
+    /// Bytes of all entries together; the rest is left out, with a warning.
     pub list: usize,
-    /// Bytes of the word for the next page.
+    /// Bytes of a cursor, the token for the next page.
     pub cursor: usize,
     /// How long a list may take.
     pub listing: Duration,

@@ -30,12 +30,12 @@ pub struct ClientContext {
     pub(crate) ports: Ports,
     pub(crate) children: Arc<Children>,
     web: OnceLock<Result<reqwest::Client, String>>,
-    /// Whether servers get little time to end.
+    /// Whether servers get little time to stop.
     hurried: AtomicBool,
 }
 
 impl ClientContext {
-    /// Nothing is started; the HTTP client is made when the first server needs it.
+    /// Starts nothing; the HTTP client is created when the first server needs it.
     pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
         Self { settings, ports, children, web: OnceLock::new(), hurried: AtomicBool::new(false) }
     }
@@ -64,7 +64,7 @@ pub(crate) struct ServerShared {
     pub(crate) handler: Arc<ClientHandler>,
     pub(crate) log: Arc<Log>,
     pub(crate) now: watch::Sender<ServerSnapshot>,
-    /// The thread that starts its program; the current one when absent.
+    /// The runtime whose thread starts the program; `None` for the current thread.
     pub(crate) runtime: Option<Arc<RuntimeHandle>>,
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Debug for ServerShared {
     }
 }
 
-/// The current state of a server and what is known of it.
+/// The current state of a server and everything known about it.
 #[derive(Clone)]
 pub(crate) struct ServerSnapshot {
     pub(crate) state: ServerState,
@@ -84,7 +84,7 @@ pub(crate) struct ServerSnapshot {
     pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
-    /// How the last connection was made.
+    /// The transport of the last connection.
     pub(crate) transport: Option<&'static str>,
     /// The first line of the log that belongs to the last connection.
     pub(crate) mark: u64,
@@ -92,7 +92,7 @@ pub(crate) struct ServerSnapshot {
 }
 
 impl ServerShared {
-    /// What a person is told to do about the server.
+    /// The command that a person runs to solve a problem.
     pub(crate) fn tell(&self, remedy: &Remedy) -> String {
         self.context.settings.commands.tell(remedy)
     }
@@ -105,7 +105,7 @@ impl ServerShared {
         }
     }
 
-    /// Waits until programs that were being started, and are not wanted any more, have ended.
+    /// Waits until programs that were still starting, and are no longer needed, have ended.
     pub(crate) async fn finish_starts(&self) {
         if let Some(runtime) = &self.runtime {
             runtime.finish_starts().await;
@@ -144,7 +144,7 @@ impl ServerShared {
         self.change(|now| now.state = state);
     }
 
-    /// Offers the tools of a crashed server again, as if it had not been started yet.
+    /// Offers the tools of a crashed server again, as if it had never started.
     pub(crate) fn offer(&self) {
         self.change(|now| {
             if matches!(now.state, ServerState::Crashed(_)) && !now.lapsed.is_empty() {
@@ -154,7 +154,7 @@ impl ServerShared {
         });
     }
 
-    /// Withdraws connection and tools. A call does not start a stopped server, so its tools are not remembered.
+    /// Withdraws connection and tools. Calls do not start a stopped server, so its tools are not remembered.
     pub(crate) fn withdraw(&self, state: ServerState) {
         self.change(|now| {
             let lapsed = match (&state, now.tools.is_empty()) {
@@ -177,7 +177,7 @@ impl ServerShared {
     }
 }
 
-/// What to do about a server that wants authorization.
+/// What a person can do about a server that wants authorization.
 pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
     let name = &shared.ready.name;
     if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.ready.endpoint
@@ -196,7 +196,7 @@ pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
     format!("it wants to know who we are{trouble}; {log_in}, or declare its `Authorization` header")
 }
 
-/// Hides secrets in every text of a value.
+/// Hides secrets in every text inside a value.
 pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {
@@ -210,7 +210,7 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-/// The values that are redacted in all that the server says.
+/// The values to hide in everything that the server says.
 pub(crate) fn secrets(ready: &ReadyServer) -> Vec<(String, String)> {
     let own: Vec<(String, String)> = match &ready.endpoint {
         Endpoint::Stdio { args, env, .. } => {

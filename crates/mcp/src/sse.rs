@@ -1,7 +1,7 @@
-//! The transport of 2024-11-05: events come from one address, which names another one for requests.
+//! The transport of 2024-11-05: one address sends events, and names another address for requests.
 //!
-//! A session is bound to its stream of events, so the end of the stream is the end of the connection; a new one is made
-//! with a new handshake.
+//! A session is bound to its event stream, so the end of the stream is the end of the connection. A new connection
+//! begins with a new handshake.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,7 +21,7 @@ use crate::web::{Site, WebError, explanation, refusal, same_origin};
 /// A connection by events and posts.
 pub(crate) struct Sse {
     site: Site,
-    /// Where requests go.
+    /// The address for requests.
     target: Url,
     stream: Option<Stream>,
     close_reason: CloseReason,
@@ -31,12 +31,12 @@ struct Stream {
     response: Response,
     events: Events,
     found: VecDeque<crate::events::Event>,
-    /// Messages that came as one.
+    /// Messages of one batch.
     batch: VecDeque<ServerJsonRpcMessage>,
 }
 
 impl Sse {
-    /// Opens the stream and waits for the address of requests.
+    /// Opens the stream and waits for the address for requests.
     pub(crate) async fn open(site: Site, url: &str, cap: usize) -> Result<Self, WebError> {
         let source = Url::parse(url).map_err(|error| WebError::Refused(format!("its `url` is no address: {error}")))?;
         let response = site.send(site.client().get(source.clone()).header(ACCEPT, EVENTS)).await?;
@@ -52,7 +52,7 @@ impl Sse {
         Ok(Self { site, target, stream: Some(stream), close_reason: CloseReason::default() })
     }
 
-    /// Where it will be told why the connection was given up.
+    /// The place where the reason for closing the connection will be stored.
     pub(crate) fn close_reason(&self) -> CloseReason {
         CloseReason::clone(&self.close_reason)
     }
@@ -102,7 +102,7 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// The address of requests, which must lie where the events come from: it is told our secrets.
+/// Reads the address for requests. It must have the origin of the event stream, because our secrets are sent to it.
 async fn endpoint(stream: &mut Stream, source: &Url) -> Result<Url, WebError> {
     while let Some(event) = next(&mut stream.response, &mut stream.events, &mut stream.found).await? {
         if event.kind.as_deref() != Some("endpoint") {

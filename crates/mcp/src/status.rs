@@ -1,31 +1,31 @@
-//! How a server is, told truthfully: "ready" means that a reply was seen.
+//! The status of a server. `ready` means that the server has answered.
 
 use serde_json::Value;
 
-/// The state of a server, with what there is to say about it.
+/// The state of a server, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerState {
-    /// It does not run, and starts with the next call.
+    /// It does not run; the next call starts it.
     Configured,
-    /// It is being started, for the so-manieth time in a row.
+    /// It is starting; the number counts the tries in a row.
     Starting(u32),
     /// It has answered, and its tools are known.
     Ready,
-    /// It wants to know who we are; the text names what to do.
+    /// It wants authorization; the text says what to do.
     NeedsAuth(String),
-    /// It is connected, but something is wrong with it.
+    /// It is connected, but something does not work; the text says what.
     Degraded(String),
-    /// It ended without being asked to; the next call starts it.
+    /// It ended unexpectedly; the next call starts it.
     Crashed(String),
-    /// It cannot be started; only a person changes that, or for a server on the network some time.
+    /// It cannot be started. A person must act; a server on the network is tried again after some time.
     Failed(String),
-    /// It was stopped, and stays so until it is started.
+    /// It was stopped, and stays stopped until it is started.
     Stopped,
 }
 
 impl ServerState {
-    /// Our name of the state.
+    /// The name of the state.
     pub fn name(&self) -> &'static str {
         match self {
             ServerState::Configured => "configured",
@@ -39,7 +39,7 @@ impl ServerState {
         }
     }
 
-    /// The coarser word: starting, connected, disconnected or error.
+    /// A less detailed name: starting, connected, disconnected or error.
     pub fn word(&self) -> &'static str {
         match self {
             ServerState::Configured | ServerState::Stopped => "disconnected",
@@ -49,7 +49,7 @@ impl ServerState {
         }
     }
 
-    /// What is wrong, if anything.
+    /// What is wrong, if anything is.
     pub fn problem(&self) -> Option<&str> {
         match self {
             ServerState::NeedsAuth(text)
@@ -61,7 +61,7 @@ impl ServerState {
     }
 }
 
-/// What is known of a server now.
+/// What is known about a server now.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ServerStatus {
@@ -71,16 +71,16 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// How many tools it offers.
     pub tools: usize,
-    /// How it was reached: stdio, http or sse, which an address may turn out to be.
+    /// The transport in use: stdio, http or sse. A server declared with an address may turn out to need sse.
     pub transport: Option<&'static str>,
-    /// The protocol revision that was agreed upon.
+    /// The negotiated protocol revision.
     pub revision: Option<String>,
-    /// What it says of itself: name, version, title.
+    /// What it says about itself: name, version, title.
     pub server: Option<Value>,
-    /// What it tells models about itself.
+    /// Its instructions for models.
     pub instructions: Option<String>,
-    /// The number of its process.
+    /// Its process id.
     pub process: Option<u32>,
-    /// What was left out or put up with.
+    /// What was left out, or accepted although it was wrong.
     pub warnings: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! The tools of one server, from the list it sent: each taken or refused on its own, so that one bad tool never takes
-//! the others with it.
+//! Reads the tools of one server from its list. Each tool is accepted or refused separately, so that one bad tool does
+//! not affect the others.
 
 use ollm_protocol::schema::{self, Api, BadSchema};
 use ollm_protocol::{Tool, ToolFilter, ToolSchema};
@@ -8,27 +8,27 @@ use serde_json::Value;
 use crate::depth_limit::{DEEPEST, is_deep};
 use crate::name::{BadName, tool_names};
 
-/// More tools of one server are not offered: no model could choose among them.
+/// The most tools of one server; no model could choose among more.
 const MOST_TOOLS: usize = 10_000;
-/// Longer descriptions are cut.
+/// The longest description; longer ones are cut.
 pub(crate) const LONGEST_DESCRIPTION: usize = 16 << 10;
 
-/// Smaller schemas without references are small for a model too.
+/// A schema up to this size needs no size check, unless it contains references.
 const SMALL: usize = 16 << 10;
 
 /// A tool of a server, as a model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
-    /// The server's own name for it.
+    /// The server's own name for the tool.
     pub raw: String,
-    /// The tool, under the name the model uses.
+    /// The tool, with the name that the model uses.
     pub tool: Tool,
 }
 
-/// A tool that is not offered, or not as the server wrote it.
+/// A remark about a tool that is not offered, or is offered with changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// The server's own name for it, as far as it has one.
+    /// The server's own name for the tool, if it has one.
     pub tool: String,
     /// What is wrong with it.
     pub why: String,
@@ -39,12 +39,12 @@ pub struct Remark {
 pub struct Offers {
     /// The tools.
     pub tools: Vec<Offer>,
-    /// What was wrong with others.
+    /// Remarks about tools that are refused or changed.
     pub remarks: Vec<Remark>,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum ToolFault {
     #[error("it is not an object with a `name`")]
     Shapeless,
     #[error("it is nested more than {DEEPEST} levels deep")]
@@ -71,9 +71,9 @@ impl Offers {
         for (entry, raw) in wanted.into_iter().take(MOST_TOOLS) {
             let label = raw.as_ref().map(|_| settled.next().unwrap_or(Err(BadName::Taken)));
             let taken = match label {
-                None => Err(Refused::Shapeless),
-                Some(_) if is_deep(entry) => Err(Refused::Deep),
-                Some(label) => label.map_err(Refused::from).and_then(|name| tool(name, entry, &mut offers.remarks)),
+                None => Err(ToolFault::Shapeless),
+                Some(_) if is_deep(entry) => Err(ToolFault::Deep),
+                Some(label) => label.map_err(ToolFault::from).and_then(|name| tool(name, entry, &mut offers.remarks)),
             };
             let raw = raw.unwrap_or_default();
             match taken {
@@ -94,10 +94,10 @@ impl Offers {
     }
 }
 
-/// What the declaration says about tools that are not in a list.
+/// Names in the declaration's filter that match no listed tool.
 fn idle(listed: &[Value], filter: &ToolFilter) -> Vec<Remark> {
     let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str)).collect();
-    // A server that lists nothing has not said what it has.
+    // An empty list does not show which tools the server has.
     if names.is_empty() {
         return Vec::new();
     }
@@ -105,7 +105,7 @@ fn idle(listed: &[Value], filter: &ToolFilter) -> Vec<Remark> {
     filter.idle(&names).map(|(key, name)| Remark { tool: name.to_owned(), why: why(key) }).collect()
 }
 
-fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, Refused> {
+fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, ToolFault> {
     let input = schema::read("inputSchema", entry.get("inputSchema"))?;
     if let Some(size) = excess(&input) {
         let tool = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -121,9 +121,9 @@ fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, 
     })
 }
 
-/// How large a schema is for a model, if that is too large.
+/// The size of a schema if it is too large for a model, else `None`.
 fn excess(input: &ToolSchema) -> Option<usize> {
-    // Small ones grow by their references only.
+    // Small schemas become large only through references.
     let text = Value::Object(input.0.clone()).to_string();
     if text.len() <= SMALL && !text.contains("Ref\"") && !text.contains("$ref") {
         return None;
@@ -137,7 +137,7 @@ fn description(entry: &Value) -> String {
     ollm_store::cut(text.unwrap_or_default(), LONGEST_DESCRIPTION).into_owned()
 }
 
-/// A tool whose promise about its result makes no sense is still a tool.
+/// The output schema. A tool with an invalid output schema is offered without it.
 fn output(entry: &Value, remarks: &mut Vec<Remark>) -> Option<ToolSchema> {
     let written = entry.get("outputSchema").filter(|written| !written.is_null())?;
     match schema::read("outputSchema", Some(written)) {

@@ -1,8 +1,7 @@
-//! The one loop that waits for answers of servers: every blocking wait, for whatever request, goes through
-//! [`RuntimeHandle::wait`].
+//! The one loop that waits for servers' answers: every blocking wait goes through [`RuntimeHandle::wait`].
 //!
-//! It knows a limit of time and the end of the runtime. The deadline of a request itself, which progress sets back, is kept
-//! by the task that is waited for (`connection`).
+//! It knows a time limit and the end of the runtime. The awaited task itself keeps the deadline of a request, which
+//! progress extends (`requester`).
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,25 +17,25 @@ use tokio::task::{JoinHandle as Task, yield_now};
 
 use crate::runtime::{RuntimeGuard, RuntimeHandle};
 
-/// How long a caller polls for an answer before it sleeps: waking it costs it and its waker as much as a short call takes.
+/// How long a caller polls for an answer before it sleeps. A wake-up costs both threads about as much as a short call.
 const SPIN_TIME: Duration = Duration::from_micros(100);
-/// After so many slower answers in a row no caller spins, until an answer is faster again.
+/// After this many slower answers in a row no caller spins, until one answer is fast again.
 const SLOW_ANSWERS: u32 = 3;
 
 /// How a wait ended.
 #[derive(Debug)]
 pub(crate) enum WaitEnd<T> {
     Answered(T),
-    /// The limit has passed; the task goes on.
+    /// The limit has passed; the task continues.
     TimedOut,
     /// The task was aborted, or the runtime has ended.
     Cancelled,
-    /// The wait was asked for inside the runtime, where it would be a deadlock.
+    /// The caller waits inside the runtime, which would deadlock.
     InsideRuntime,
 }
 
 impl RuntimeHandle {
-    /// Waits for a task of the runtime, at most for the limit, and drives the runtime meanwhile.
+    /// Waits for a task of the runtime, at most until the limit, and drives the runtime meanwhile.
     pub(crate) fn wait<T: Send>(&self, task: &mut Task<T>, limit: Option<Duration>) -> WaitEnd<T> {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         if self.is_current() {
@@ -45,7 +44,7 @@ impl RuntimeHandle {
         if Handle::try_current().is_err() {
             return self.drive_until(task, end);
         }
-        // A thread inside one runtime cannot drive another one, so a new thread does that.
+        // A thread inside one runtime cannot drive another, so a new thread drives it.
         thread::scope(|scope| {
             let waiter = thread::Builder::new().spawn_scoped(scope, || self.drive_until(task, end));
             waiter.ok().and_then(|waiter| waiter.join().ok()).unwrap_or(WaitEnd::Cancelled)
@@ -83,7 +82,7 @@ impl RuntimeHandle {
     }
 }
 
-/// The answer of a task whose runtime has ended, if it came before.
+/// The answer of a task whose runtime has ended, if the answer came before that.
 fn ended<T>(task: &mut Task<T>) -> WaitEnd<T> {
     match task.now_or_never() {
         Some(Ok(answer)) => WaitEnd::Answered(answer),
@@ -91,7 +90,7 @@ fn ended<T>(task: &mut Task<T>) -> WaitEnd<T> {
     }
 }
 
-/// The answer of a task, if it comes within the spin time. The runtime goes on with all other tasks meanwhile.
+/// The answer of a task, if it comes within the spin time. All other tasks of the runtime run meanwhile.
 async fn spin<T>(task: &mut Task<T>, begun: Instant) -> Option<WaitEnd<T>> {
     loop {
         let look = poll_fn(|context| Poll::Ready(Pin::new(&mut *task).poll(context)));
@@ -105,7 +104,7 @@ async fn spin<T>(task: &mut Task<T>, begun: Instant) -> Option<WaitEnd<T>> {
     }
 }
 
-/// Whether spinning pays: some servers answer at once, others take their time.
+/// Decides whether spinning pays: some servers answer at once, others do not.
 #[derive(Debug)]
 pub(crate) struct SpinPolicy {
     single_core: bool,

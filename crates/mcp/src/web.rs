@@ -1,4 +1,4 @@
-//! One pooled HTTP client for all servers: who we are, where we do not follow, how much we read.
+//! One pooled HTTP client for all servers: its user agent, its redirect rules, and its read limits.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use crate::ports::Authorize;
 const CONNECT: Duration = Duration::from_secs(30);
 /// How long an unused connection is kept.
 const KEPT: Duration = Duration::from_mins(1);
-/// How often a server may send us on to another place of its own.
+/// How many redirects within one origin are followed.
 pub(crate) const HOPS: usize = 10;
-/// Bytes read of the explanation of a failure.
+/// Bytes read of the body of a failed response.
 const EXPLANATION: usize = 64 * 1024;
 
-/// What went wrong on the way to a server or back.
+/// A failure on the way to a server or back.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebError {
     /// No answer.
     #[error("{0}")]
     Net(String),
-    /// An answer that sends us elsewhere.
+    /// A redirect to another origin.
     #[error("it redirects to {0}, which is not where it was declared to be; correct its `url` if you trust that place")]
     Redirect(String),
-    /// An answer that never ends.
+    /// The answer is too large.
     #[error("its answer is larger than {}", bytes(*.0))]
     TooLarge(usize),
-    /// An answer that says no.
+    /// The answer has a failure status.
     #[error("it answered HTTP {0}{1}")]
     Status(u16, String),
-    /// It wants to know who we are; this is its challenge, which may be empty.
+    /// The server wants authorization; the text is its challenge, which may be empty.
     #[error("it wants to know who we are")]
     Denied(String),
-    /// We do not do what it wants.
+    /// We refuse what the server asks for.
     #[error("{0}")]
     Refused(String),
 }
@@ -52,10 +52,10 @@ impl From<reqwest::Error> for WebError {
         let mut causes = Vec::new();
         let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
         while let Some(current) = cause {
-            if let Some(Elsewhere(place)) = current.downcast_ref() {
+            if let Some(ForeignRedirect(place)) = current.downcast_ref() {
                 return Self::Redirect(place.clone());
             }
-            if let Some(astray) = current.downcast_ref::<Astray>() {
+            if let Some(astray) = current.downcast_ref::<RedirectFault>() {
                 return Self::Refused(astray.to_string());
             }
             causes.push(current.to_string());
@@ -74,57 +74,58 @@ impl From<NetError> for WebError {
     }
 }
 
-/// A place that we do not follow to.
+/// A redirect to another origin, which is not followed.
 #[derive(Debug, thiserror::Error)]
 #[error("a redirect to {0}")]
-struct Elsewhere(String);
+struct ForeignRedirect(String);
 
-/// A redirect within the origin that we do not follow.
+/// A redirect within the origin that is not followed.
 #[derive(Debug, thiserror::Error)]
-enum Astray {
+enum RedirectFault {
     #[error("it redirects from one of its addresses to another more than {HOPS} times; correct its `url`")]
     Endless,
     #[error("it redirects with HTTP {0}, which loses what is sent; correct its `url`")]
     Lossy(u16),
 }
 
-/// A client that follows nobody to another origin.
+/// A client that follows no redirect to another origin.
 pub(crate) fn client(agent: &str, network: &Network) -> Result<Client, WebError> {
     Ok(builder(agent, network)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
 }
 
-/// What all clients have in common.
+/// A client builder with the settings that all clients share.
 pub(crate) fn builder(agent: &str, network: &Network) -> Result<ClientBuilder, WebError> {
     Ok(network.client()?.connect_timeout(CONNECT).user_agent(agent))
 }
 
-/// Only redirects that keep method and body, and only within one origin: another one would be told our secrets.
+/// Follows only redirects that keep method and body, and stay within one origin: another origin would receive our
+/// secrets.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
     let same = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
     let (few, status) = (attempt.previous().len() <= HOPS, attempt.status().as_u16());
     match (same, keeps, few) {
         (true, true, true) => return attempt.follow(),
-        (true, true, false) => return attempt.error(Astray::Endless),
-        (true, false, _) => return attempt.error(Astray::Lossy(status)),
+        (true, true, false) => return attempt.error(RedirectFault::Endless),
+        (true, false, _) => return attempt.error(RedirectFault::Lossy(status)),
         (false, ..) => {}
     }
     let place = attempt.url().origin().ascii_serialization();
-    attempt.error(Elsewhere(place))
+    attempt.error(ForeignRedirect(place))
 }
 
 pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
-/// How requests to one server are made.
+/// Sends requests to one server.
 #[derive(Clone)]
 pub(crate) struct Site {
     client: Client,
     server: Arc<str>,
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
-    /// Hides what we prove with who we are.
+    /// Hides our authorization token.
     log: Arc<Log>,
 }
 
@@ -144,7 +145,8 @@ impl Site {
         &self.client
     }
 
-    /// Sends a request as ourselves; once more if we could prove better who we are.
+    /// Sends a request with our authorization. Sends it once more if a better authorization is available after a
+    /// refusal.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, WebError> {
         let again = request.try_clone();
         let response = self.attempt(request).await?;
@@ -191,18 +193,18 @@ impl Site {
     }
 }
 
-/// The challenge of a server that wants to know who we are.
+/// The challenge of a server that wants authorization.
 pub(crate) fn challenge(response: &Response) -> Option<String> {
     let value = response.headers().get(WWW_AUTHENTICATE)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// Whether a challenge says that who we are is known, and not enough.
+/// Whether a challenge says that our identity is accepted, but lacks scopes.
 pub(crate) fn is_insufficient(challenge: &str) -> bool {
     challenge.contains("insufficient_scope")
 }
 
-/// The rights that a challenge names: letters that the protocol allows, and not too many.
+/// The scopes that a challenge names: only characters that the protocol allows, and not too many.
 pub(crate) fn scopes(challenge: &str) -> Vec<String> {
     const LONGEST: usize = 200;
     const MOST: usize = 50;
@@ -216,7 +218,7 @@ pub(crate) fn scopes(challenge: &str) -> Vec<String> {
     words.filter(|word| word.chars().all(allowed)).take(MOST).map(str::to_owned).collect()
 }
 
-/// The whole body, if it is not too large.
+/// The whole body; an error if it is too large.
 pub(crate) async fn body(mut response: Response, cap: usize) -> Result<Vec<u8>, WebError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -228,13 +230,13 @@ pub(crate) async fn body(mut response: Response, cap: usize) -> Result<Vec<u8>, 
     Ok(body)
 }
 
-/// The beginning of the body of a failure.
+/// The body of a failed response; empty if it is too large.
 pub(crate) async fn explanation(response: Response) -> String {
     let body = body(response, EXPLANATION).await.unwrap_or_default();
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// A failure, with what a person can read of its explanation.
+/// The failure of a request, with the readable part of its explanation.
 pub(crate) fn refusal(status: StatusCode, explanation: &str) -> WebError {
     let line = explanation.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let text = if line.is_empty() || line.starts_with('<') { String::new() } else { format!(": {line}") };

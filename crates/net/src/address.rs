@@ -1,9 +1,9 @@
-//! What kind of place an address is: public, this machine, or one that only some network knows.
+//! Classifies addresses: public, on this machine, or known only in some network.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kind of place an address is. An IPv4 address inside an IPv6 one is what it is without it.
+/// The kind of an address. An IPv4 address inside an IPv6 one counts as the IPv4 address.
 ///
 /// ```
 /// use ollm_net::AddressKind;
@@ -22,7 +22,7 @@ pub enum AddressKind {
     Carrier,
     /// Known on one link only; clouds keep their metadata there.
     LinkLocal,
-    /// No address to connect to.
+    /// No address that a program can connect to.
     Unspecified,
     /// For examples in documents.
     Documentation,
@@ -57,7 +57,7 @@ const KINDS_4: &[(Ipv4Addr, u32, AddressKind)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, Reserved),
 ];
 
-/// The first that holds an address counts; outside `2000::/3` nothing is public.
+/// Kinds by network; the first network that holds an address counts. Outside `2000::/3` no address is public.
 const KINDS_6: &[(Ipv6Addr, u32, AddressKind)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, Unspecified),
     (Ipv6Addr::LOCALHOST, 128, ThisMachine),
@@ -71,7 +71,7 @@ const KINDS_6: &[(Ipv6Addr, u32, AddressKind)] = &[
     (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, Public),
 ];
 
-/// Where networks without IPv4 put IPv4 addresses.
+/// The prefix under which IPv6-only networks place IPv4 addresses.
 const NAT64: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
 
 impl AddressKind {
@@ -112,7 +112,8 @@ impl fmt::Display for AddressKind {
     }
 }
 
-/// Whether an address begins with the first `bits` of a network; more bits than an address has match nothing.
+/// Whether an address begins with the first `bits` bits of a network. With more bits than an address has, nothing
+/// matches.
 pub fn within(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     match (address.to_canonical(), network) {
         (IpAddr::V4(address), IpAddr::V4(network)) if bits <= 32 => {

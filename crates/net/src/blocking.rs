@@ -1,6 +1,6 @@
-//! Blocking clients, by `ureq`: they need no runtime, keep hard deadlines and connect where they are told to.
+//! Blocking clients, with `ureq`: they need no runtime, keep hard deadlines, and connect only where they are told to.
 //!
-//! `ureq` takes no `rustls` configuration of its users, so the last link of its chain of connectors is ours.
+//! `ureq` accepts no `rustls` configuration from its users, so the last connector in its chain is ours.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ use ureq::{Agent, Proxy};
 use crate::roots::Verifier;
 use crate::{NetError, Network};
 
-/// `ureq` keeps no more addresses of a name.
+/// The most addresses per name that `ureq` keeps.
 const MOST_ADDRESSES: usize = 16;
 
 impl Network {
@@ -34,13 +34,13 @@ impl Network {
         self.with_parts(config.proxy(proxy).build(), DefaultResolver::default())
     }
 
-    /// A client that connects to one of these addresses, whatever host it is given, and never through a proxy.
+    /// A client that connects to one of these addresses, for any host, and never through a proxy.
     pub fn pinned_agent(
         &self,
         config: ConfigBuilder<AgentScope>,
         addresses: Vec<SocketAddr>,
     ) -> Result<Agent, NetError> {
-        self.with_parts(config.proxy(None).build(), Pinned(addresses))
+        self.with_parts(config.proxy(None).build(), PinnedResolver(addresses))
     }
 
     fn with_parts(&self, config: Config, resolver: impl Resolver) -> Result<Agent, NetError> {
@@ -50,11 +50,11 @@ impl Network {
     }
 }
 
-/// Knows only the addresses it was given.
+/// A resolver that returns only the addresses it was given.
 #[derive(Debug)]
-struct Pinned(Vec<SocketAddr>);
+struct PinnedResolver(Vec<SocketAddr>);
 
-impl Resolver for Pinned {
+impl Resolver for PinnedResolver {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let mut addresses = self.empty();
         self.0.iter().take(MOST_ADDRESSES).for_each(|address| addresses.push(*address));
@@ -86,7 +86,7 @@ impl<In: Transport> Connector<In> for Tls {
     }
 }
 
-/// The time to connect that the steps before have left.
+/// The time to connect that the earlier steps have left.
 fn remaining(details: &ConnectionDetails<'_>) -> NextTimeout {
     let mut timeout = details.timeout;
     if let (Duration::Exact(whole), Instant::Exact(began), Instant::Exact(now)) =

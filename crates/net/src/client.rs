@@ -1,4 +1,4 @@
-//! Asynchronous clients, by `reqwest`: the MCP SDK needs them.
+//! Asynchronous clients, with `reqwest`, because the MCP SDK needs them.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::roots::Verifier;
 use crate::{NetError, Network};
 
 impl Network {
-    /// What all clients have in common. A variable that names no proxy is an error for every address: this library
-    /// would go without it.
+    /// The settings that all clients share. A variable with an invalid proxy is an error for every address, because
+    /// this library would otherwise connect without a proxy.
     pub fn client(&self) -> Result<ClientBuilder, NetError> {
         let tls = Verifier::client_config(Arc::clone(&self.verifier))?;
         let mut urls: Vec<(String, Url)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What can be wrong about proxies and certificates, in words that name the way out.
+//! Errors of proxies and certificates. Messages say what to do.
 
 use std::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// What a variable holds is no address of a proxy. It may hold a password, so it is not shown.
+    /// A variable does not hold the address of a proxy. Its value is not shown, because it may hold a password.
     #[error("the variable {0} names no proxy; write for instance http://HOST:PORT, or unset it")]
     NoProxy(String),
     /// The proxy speaks another protocol than HTTP.
@@ -43,7 +43,7 @@ const UNSET: &str = "correct it, or unset it to trust the system's authorities";
 const MORE: &str =
     "if you trust that authority, name a file with its certificate (and the others you need) in SSL_CERT_FILE";
 
-/// What TLS has to say about a failed request, if that is why it failed.
+/// The TLS failure behind a failed request, if that was its cause.
 pub fn tls_failure(error: &(dyn Error + 'static)) -> Option<String> {
     let mut current = error;
     loop {

@@ -1,12 +1,12 @@
-//! Which certificate authorities and proxies to use, for models, hooks and MCP servers alike.
+//! Certificate authorities and proxies, for models, hooks and MCP servers.
 //!
-//! One [`Network`] serves models, http hooks and MCP servers, so that all three trust the same authorities and take the
-//! same way. It is made of the values of the variables that most programs share: `SSL_CERT_FILE` and `SSL_CERT_DIR`,
+//! One [`Network`] serves models, http hooks and MCP servers, so that all three trust the same authorities and use the
+//! same proxies. It is built from the variables that most programs share: `SSL_CERT_FILE` and `SSL_CERT_DIR`,
 //! `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. This crate reads no environment: the values come in.
 //! (Without `SSL_CERT_FILE` and `SSL_CERT_DIR` the system decides; on Linux its own loader looks for these two again.)
 //!
-//! Nothing is read from disk before the first TLS handshake. A file that cannot be used fails that handshake with a
-//! sentence that names variable, file and the way out ([`tls_failure`]); plain connections never notice.
+//! No file is read before the first TLS handshake. An unusable file fails that handshake, with a message that names the
+//! variable, the file and what to do ([`tls_failure`]). Plain connections are not affected.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +47,7 @@ const VARIABLES: [&str; 10] = [
     roots::FOLDERS,
 ];
 
-/// Trusted authorities and proxies. Clones share the certificates that were read.
+/// Trusted authorities and proxies. Clones share the certificates once they are read.
 ///
 /// ```
 /// use ollm_net::Network;
@@ -63,7 +63,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// What the variables say; `variable` gives the value of one that is set.
+    /// The network that the variables describe; `variable` returns the value of a variable that is set.
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Network {
         let set = |name| Some((name, variable(name).filter(|value| !value.is_empty())?));
         let variables: Vec<(&'static str, OsString)> = VARIABLES.into_iter().filter_map(set).collect();
@@ -73,7 +73,7 @@ impl Network {
         Network { variables, proxies, verifier }
     }
 
-    /// The variables that were set, to make the same network in another process. Proxies may hold a password.
+    /// The variables that were set, to build the same network in another process. Proxies may hold a password.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
         self.variables.iter().map(|(name, value)| (*name, value.as_os_str()))
     }
@@ -97,7 +97,7 @@ impl Default for Network {
 }
 
 impl fmt::Debug for Network {
-    /// Without the values: a proxy may hold a password.
+    /// Shows no values, because a proxy may hold a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.variables.iter().map(|(name, _)| name);
         formatter.debug_set().entries(names).finish()

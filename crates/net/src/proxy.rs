@@ -1,5 +1,5 @@
-//! Which proxy an address is reached through, by `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in small letters
-//! or large ones. This machine is always reached without one.
+//! Chooses the proxy for an address by `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in small or capital
+//! letters. Addresses of this machine never use a proxy.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -10,7 +10,8 @@ use http::Uri;
 use crate::address::{AddressKind, within};
 use crate::error::NetError;
 
-/// The proxies and where they are not wanted. A variable that names none is an error only for addresses that need it.
+/// The proxies, and the addresses that need none. A variable with an invalid proxy is an error only for addresses that
+/// need it.
 #[derive(Debug)]
 pub(crate) struct Proxies {
     http: Result<Option<ProxyUrl>, NetError>,
@@ -23,36 +24,36 @@ pub(crate) struct Proxies {
 pub(crate) struct ProxyUrl {
     pub(crate) text: String,
     host: String,
-    /// The variable that names it.
+    /// The variable that it comes from.
     variable: String,
 }
 
 impl fmt::Debug for ProxyUrl {
-    /// Without user and password.
+    /// Shows neither user nor password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("ProxyUrl").field(&self.host).finish()
     }
 }
 
-/// Where no proxy is wanted.
+/// Addresses that use no proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Exclusion {
     hosts: Hosts,
-    /// Only at this port.
+    /// If set, the exclusion holds only for this port.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
     All,
-    /// A name and all below it.
+    /// A host name and all names below it.
     Name(String),
-    /// All addresses that begin with so many bits.
+    /// All addresses that begin with this many bits of the network.
     Network(IpAddr, u32),
 }
 
 impl Proxies {
-    /// Small letters count before large ones, as everywhere.
+    /// Variables in small letters win over those in capitals, as in other programs.
     pub(crate) fn from_variables<'a>(value: impl Fn(&str) -> Option<&'a OsStr>) -> Proxies {
         let set = |name: &str| {
             let names = [name.to_owned(), name.to_uppercase()];
@@ -86,7 +87,7 @@ impl Proxies {
         [&self.http, &self.https].into_iter().flatten().flatten().map(|proxy| proxy.host.as_str())
     }
 
-    /// The proxy for each scheme; an error if one of them names none.
+    /// The proxy for each scheme; an error if a variable holds an invalid one.
     #[cfg(feature = "reqwest")]
     pub(crate) fn both(&self) -> Result<[Option<&ProxyUrl>; 2], NetError> {
         let [http, https] = [&self.http, &self.https].map(|proxy| proxy.as_ref().map_err(Clone::clone));
@@ -111,7 +112,7 @@ impl ProxyUrl {
         }
     }
 
-    /// Says that a client library does not take it.
+    /// The error if a client library rejects the proxy.
     #[cfg(any(feature = "ureq", feature = "reqwest"))]
     pub(crate) fn refused(&self) -> NetError {
         NetError::NoProxy(self.variable.clone())

@@ -1,8 +1,8 @@
-//! Which authorities are trusted: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if one of them is set, else the system's. A
-//! system without any, such as a small container, gets those that browsers trust.
+//! Chooses the trusted authorities: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if one of them is set, else the
+//! system's. A system without any, such as a small container, gets those that browsers trust.
 //!
-//! The certificates are read when the first handshake needs them, so that plain connections cost nothing, and again
-//! after a failure, so that a corrected file is taken without a restart.
+//! The certificates are read when the first handshake needs them, so plain connections cost nothing. After a failure
+//! they are read again, so a corrected file works without a restart.
 
 use std::env::split_paths;
 use std::ffi::OsStr;
@@ -25,10 +25,10 @@ use crate::error::{NetError, TrustError};
 pub(crate) const FILE: &str = "SSL_CERT_FILE";
 pub(crate) const FOLDERS: &str = "SSL_CERT_DIR";
 
-/// A larger file holds something else.
+/// The largest file that is read; a larger one holds something else.
 const LARGEST: u64 = 16 << 20;
 
-/// Where certificates of authorities are, if the system's do not count.
+/// Files with authorities' certificates, if they replace the system's.
 #[derive(Debug)]
 struct Roots {
     file: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Verifier {
     loaded: OnceLock<Loaded>,
 }
 
-/// Who checks certificates, and where the authorities came from, for people.
+/// The certificate verifier, and a description of where its authorities came from.
 #[derive(Debug)]
 struct Loaded {
     verifier: Arc<dyn ServerCertVerifier>,
@@ -61,7 +61,7 @@ impl Verifier {
         }
     }
 
-    /// How all our clients speak TLS.
+    /// The TLS configuration of all our clients.
     pub(crate) fn client_config(self: Arc<Verifier>) -> Result<ClientConfig, NetError> {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider));
         let builder =
@@ -78,7 +78,7 @@ impl Verifier {
     }
 }
 
-/// Decides only which certificates to check against; the checks themselves are those of `rustls` or the system.
+/// Chooses only which certificates to check against; `rustls` or the system performs the checks.
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -143,7 +143,7 @@ impl Roots {
         checked_against(store, provider, self.describe())
     }
 
-    /// Where the authorities come from, for people.
+    /// A description of where the authorities come from.
     fn describe(&self) -> String {
         let file = self.file.as_ref().map(|file| format!("{FILE} ({})", file.display()));
         let folders = self.folders.iter().map(|folder| format!("{FOLDERS} ({})", folder.display()));
@@ -156,7 +156,8 @@ fn checked_against(store: RootCertStore, provider: &Arc<CryptoProvider>, source:
     Ok(Loaded { verifier: verifier.map_err(|error| TrustError::Setup(error.to_string()))?, source })
 }
 
-/// A file must be readable and hold a certificate; one among many that this program cannot use does no harm.
+/// Adds the certificates of a file. The file must be readable and hold a certificate; single unusable certificates are
+/// skipped.
 fn add_file(file: &Path, store: &mut RootCertStore) -> Result<(), TrustError> {
     let (variable, path) = (FILE, || file.to_owned());
     let bytes =
@@ -180,7 +181,8 @@ fn add_file(file: &Path, store: &mut RootCertStore) -> Result<(), TrustError> {
     }
 }
 
-/// A folder must be readable and hold a certificate; what else lies in it does not matter.
+/// Adds the certificates of a folder. The folder must be readable and hold a certificate; other files in it are
+/// ignored.
 fn add_folder(folder: &Path, store: &mut RootCertStore) -> Result<(), TrustError> {
     let (variable, path) = (FOLDERS, || folder.to_owned());
     let unreadable = |error: io::Error| TrustError::Unreadable { variable, path: path(), why: error.to_string() };
@@ -193,7 +195,7 @@ fn add_folder(folder: &Path, store: &mut RootCertStore) -> Result<(), TrustError
     if added == 0 { Err(TrustError::Empty { variable, path: path() }) } else { Ok(()) }
 }
 
-/// The content of a plain file; anything else could keep us waiting.
+/// The content of a regular file; reading anything else could block.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file"));

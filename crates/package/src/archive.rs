@@ -1,4 +1,4 @@
-//! Archives: `.tar.gz` and `.zip` are read, `.tar.gz` is written. What an archive is, its first bytes say.
+//! Archives: reads `.tar.gz` and `.zip`, writes `.tar.gz`. The first bytes of an archive show its format.
 
 use crate::collect::{Collector, Refusal};
 use crate::package::{Bounds, Package};
@@ -8,16 +8,16 @@ mod zipped;
 
 pub use tar_gz::pack;
 
-/// Why nothing of an archive is taken.
+/// Why an archive is refused as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// Neither of the two kinds.
+    /// It has neither of the two formats.
     #[error("it is neither a .tar.gz nor a .zip archive")]
     Unknown,
     /// It cannot be read to its end.
     #[error("the archive is broken or cut: {0}")]
     Broken(String),
-    /// What it holds is refused.
+    /// Its content is refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }

@@ -1,4 +1,5 @@
-//! Collects entries into a package. Each is checked when it is met; one that is refused refuses them all.
+//! Collects entries into a package. Each entry is checked when it is added; one refused entry refuses the whole
+//! package.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -6,7 +7,7 @@ use std::io::{self, Read};
 use crate::name::{checked, folded, joined, shown};
 use crate::package::{Bounds, Package, PackedFile};
 
-/// Why a package is refused; nothing of it is taken.
+/// Why a package is refused as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A path that cannot be written safely on every system.
@@ -30,10 +31,10 @@ pub enum Refusal {
     Link {
         /// The path.
         path: String,
-        /// Where it leads, escaped.
+        /// Its target, escaped.
         target: String,
     },
-    /// Bits that give a program somebody else's rights.
+    /// Bits that give a program another user's rights.
     #[error("`{path}` has the setuid, setgid or sticky bit (mode {mode:o})")]
     Mode {
         /// The path.
@@ -41,12 +42,12 @@ pub enum Refusal {
         /// Its mode.
         mode: u32,
     },
-    /// Two entries for one place.
+    /// Two entries for the same path.
     #[error("`{path}` and `{other}` are one file on some systems")]
     Collision {
         /// The path.
         path: String,
-        /// The one that was there before.
+        /// The entry that was there before.
         other: String,
     },
     /// More entries than a package may hold.
@@ -60,12 +61,12 @@ pub enum Refusal {
     Size {
         /// The path.
         path: String,
-        /// The size that its entry says.
+        /// The size in the entry.
         said: u64,
-        /// The bytes that are there.
+        /// The bytes that were found.
         found: u64,
     },
-    /// There is no file in it.
+    /// The package holds no file.
     #[error("it holds no file")]
     Empty,
     /// A file that cannot be read.
@@ -78,12 +79,12 @@ pub enum Refusal {
     },
 }
 
-/// Where a link leads from.
+/// What a link's target is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkBase {
-    /// The folder of the link, as symbolic links do.
+    /// The folder of the link, as for symbolic links.
     Folder,
-    /// The root of the package, as hard links in archives do.
+    /// The root of the package, as for hard links in archives.
     Root,
 }
 
@@ -94,26 +95,27 @@ pub struct Collector {
     entries: usize,
     left: u64,
     files: BTreeMap<String, PackedFile>,
-    /// What stands where, by what is the same on every system: the path as written, and whether it is a folder.
+    /// The paths in use, by their folded form, which is equal on every system: the path as written, and whether it is a
+    /// folder.
     places: HashMap<String, (String, bool)>,
-    /// Paths and the files that they stand for.
+    /// Links: their paths and targets.
     links: Vec<(String, String)>,
 }
 
 impl Collector {
-    /// Nothing so far, within bounds.
+    /// An empty collector with these bounds.
     pub fn new(bounds: Bounds) -> Collector {
         let (files, places) = (BTreeMap::new(), HashMap::new());
         Collector { bounds, entries: 0, left: bounds.bytes, files, places, links: Vec::new() }
     }
 
-    /// A folder; one without files is left out of the package.
+    /// Adds a folder; a folder without files is left out of the package.
     pub fn folder(&mut self, path: &[u8]) -> Result<(), Refusal> {
         self.count()?;
         checked(path)?.map_or(Ok(()), |path| self.occupy(&path, true))
     }
 
-    /// A file with its mode. `said` is the size that its entry says, where it says one.
+    /// Adds a file with its mode. `said` is the size in the entry, if it has one.
     pub fn file(&mut self, path: &[u8], mode: u32, said: Option<u64>, content: impl Read) -> Result<(), Refusal> {
         self.count()?;
         let path = self.new_place(path)?;
@@ -135,7 +137,7 @@ impl Collector {
         Ok(())
     }
 
-    /// A link; in the package it becomes a copy of the file that it leads to.
+    /// Adds a link; in the package it becomes a copy of the file that it leads to.
     pub fn link(&mut self, path: &[u8], target: &[u8], base: LinkBase) -> Result<(), Refusal> {
         self.count()?;
         let path = self.new_place(path)?;
@@ -150,12 +152,12 @@ impl Collector {
         Ok(())
     }
 
-    /// What is neither file, folder nor link.
+    /// Refuses an entry that is neither file, folder nor link.
     pub fn other(&mut self, path: &[u8], kind: &'static str) -> Result<(), Refusal> {
         Err(Refusal::Kind { path: shown(path), kind })
     }
 
-    /// The package, if everything fits together.
+    /// The finished package, if everything fits together.
     pub fn finish(mut self) -> Result<Package, Refusal> {
         self.resolve_links()?;
         if self.files.is_empty() {
@@ -164,11 +166,11 @@ impl Collector {
         Ok(Package::new(self.files))
     }
 
-    /// Has each link stand for a copy; one may lead to another one.
+    /// Replaces each link by a copy of its target; a link may lead to another link.
     fn resolve_links(&mut self) -> Result<(), Refusal> {
         let mut open: HashMap<String, String> = std::mem::take(&mut self.links).into_iter().collect();
         while let Some(first) = open.keys().next().cloned() {
-            // From link to link, up to a file; each link is followed once.
+            // Follows link after link up to a file; each link is followed once.
             let mut chain = vec![first];
             let found = loop {
                 let Some(path) = chain.last() else { return Ok(()) };
@@ -197,27 +199,27 @@ impl Collector {
         if self.entries > self.bounds.entries { Err(Refusal::TooMany(self.bounds.entries)) } else { Ok(()) }
     }
 
-    /// The checked path of something that is no folder.
+    /// Checks and occupies the path of an entry that is no folder.
     fn new_place(&mut self, raw: &[u8]) -> Result<String, Refusal> {
         let path = checked(raw)?.ok_or(Refusal::Path { path: shown(raw), why: "is the package itself" })?;
         self.occupy(&path, false)?;
         Ok(path)
     }
 
-    /// Takes the place of a path and of the folders above it.
+    /// Occupies a path and the folders above it.
     fn occupy(&mut self, path: &str, is_folder: bool) -> Result<(), Refusal> {
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         for end in ends {
             let (part, whole) = (path.get(..end).unwrap_or(path), end == path.len());
             let kind = is_folder || !whole;
             match self.places.get(&folded(part)) {
-                // Folders may be met again and again, each time as what they are.
+                // A folder may come up several times, always as a folder.
                 Some((known, true)) if kind && known == part => {}
                 Some((known, _)) => {
                     return Err(Refusal::Collision { path: path.to_owned(), other: known.clone() });
                 }
                 None => {
-                    // A folder that no entry names has to be made as well.
+                    // A folder without its own entry must be created as well, so it counts.
                     if !whole {
                         self.count()?;
                     }

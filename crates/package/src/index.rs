@@ -1,4 +1,4 @@
-//! The index of a registry: a static JSON file that any web server can hold.
+//! The index of a registry: a static JSON file that any web server can serve.
 //!
 //! ```json
 //! {"version": 1, "extensions": [
@@ -7,7 +7,7 @@
 //!    "updatedAt": "2026-01-02T03:04:05Z"}]}
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use semver::Version;
 use serde_json::{Map, Value, json};
@@ -16,21 +16,21 @@ mod search;
 
 pub use search::rank;
 
-/// The newest form of an index that we know.
+/// The newest version of the index format that this program reads.
 const VERSION: u64 = 1;
-/// An index with more entries is no list that anybody keeps.
+/// The most entries that are read; no real index has more.
 const MOST_ENTRIES: usize = 20_000;
 
 /// Why an index cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// It is not JSON, or cut.
+    /// It is not JSON, or truncated.
     #[error("it is not JSON: {0}")]
     Json(String),
-    /// It is JSON of another form.
+    /// It is JSON, but not an index.
     #[error("it is no index: {0}")]
     Form(String),
-    /// A later form.
+    /// It has a newer version.
     #[error("it has version {0}, and this program knows up to {VERSION}; update the program")]
     Newer(u64),
 }
@@ -51,28 +51,28 @@ pub struct IndexEntry {
     pub name: String,
     /// Its version.
     pub version: Version,
-    /// What it is for.
+    /// A description of its purpose.
     pub description: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: Option<String>,
-    /// Where its source is.
+    /// The address of its source code.
     pub repository: Option<String>,
-    /// Where its archive is; relative to the index.
+    /// The address of its archive, relative to the index.
     pub download_url: String,
     /// The SHA-256 digest of the archive: `sha256:` and 64 hexadecimal digits.
     pub checksum: String,
-    /// The bytes of the archive.
+    /// The size of the archive in bytes.
     pub size: Option<u64>,
     /// A minisign signature of the archive, as minisign writes it.
     pub signature: Option<String>,
-    /// Words to find it by.
+    /// Words to find it by in a search.
     pub tags: Vec<String>,
     /// When it was last changed, for people.
     pub updated_at: Option<String>,
 }
 
 impl Index {
-    /// Reads an index. An entry that cannot be used is left out and told, and hides no other.
+    /// Reads an index. An unusable entry is skipped and reported; all other entries are kept.
     ///
     /// ```
     /// use ollm_package::{Index, IndexError};
@@ -92,9 +92,16 @@ impl Index {
         if list.len() > MOST_ENTRIES {
             return Err(IndexError::Form(format!("it has more than {MOST_ENTRIES} entries")));
         }
-        let mut index = Index::default();
+        let (mut index, mut seen) = (Index::default(), HashSet::new());
         for (number, item) in list.iter().enumerate() {
             match IndexEntry::read(item) {
+                // All clients must agree which of two archives is this version, so the first entry counts.
+                Ok(IndexEntry { name, version, .. }) if !seen.insert((name.clone(), version.clone())) => {
+                    let name = one_line(&name);
+                    index
+                        .problems
+                        .push(format!("entry {} is `{name}` {version} once more; it is left out", number + 1));
+                }
                 Ok(entry) => index.entries.push(entry),
                 Err(why) => index.problems.push(format!("entry {} {why}; it is left out", number + 1)),
             }
@@ -102,7 +109,7 @@ impl Index {
         Ok(index)
     }
 
-    /// The index as a file has it.
+    /// The index as JSON for a file.
     pub fn to_json(&self) -> Value {
         json!({"version": VERSION, "extensions": self.entries.iter().map(IndexEntry::to_json).collect::<Vec<_>>()})
     }
@@ -128,7 +135,8 @@ impl Index {
 }
 
 impl IndexEntry {
-    /// What decides which version of a name is offered.
+    /// The sort key for the offered version of a name: releases come before pre-releases, higher versions before lower
+    /// ones.
     pub fn order(&self) -> impl Ord + '_ {
         (self.version.pre.is_empty(), &self.version)
     }
@@ -150,7 +158,7 @@ impl IndexEntry {
             author: text(item, "author").map_err(of)?,
             repository: text(item, "repository").map_err(of)?,
             download_url: needed(item, "downloadUrl").map_err(of)?,
-            size: item.get("size").and_then(Value::as_u64),
+            size: size(item).map_err(of)?,
             signature: text(item, "signature").map_err(of)?,
             tags: tags(item).map_err(of)?,
             updated_at: text(item, "updatedAt").map_err(of)?,
@@ -158,7 +166,7 @@ impl IndexEntry {
         })
     }
 
-    /// The entry as a file has it.
+    /// The entry as JSON for a file.
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
         let mut set = |key: &str, value: Option<Value>| map.extend(value.map(|value| (key.to_owned(), value)));
@@ -190,6 +198,13 @@ fn text(item: &Map<String, Value>, key: &str) -> Result<Option<String>, String> 
     }
 }
 
+fn size(item: &Map<String, Value>) -> Result<Option<u64>, String> {
+    match item.get("size") {
+        None | Some(Value::Null) => Ok(None),
+        Some(size) => size.as_u64().map(Some).ok_or_else(|| "has a `size` that is no number of bytes".to_owned()),
+    }
+}
+
 fn tags(item: &Map<String, Value>) -> Result<Vec<String>, String> {
     let list = match item.get("tags") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -204,7 +219,7 @@ fn is_checksum(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && hex(digits))
 }
 
-/// What a file says, short enough for a message.
+/// Text from an index, short enough for a message.
 fn one_line(text: &str) -> String {
     text.chars().take(80).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
@@ -244,6 +259,9 @@ mod tests {
             (with("downloadUrl", json!("")), "downloadUrl"),
             (with("tags", json!([1])), "tags"),
             (with("author", json!(1)), "author"),
+            (with("signature", json!(["s"])), "signature"),
+            (with("size", json!(-1)), "size"),
+            (with("size", json!("3")), "size"),
         ] {
             let text = json!({"version": 1, "extensions": [bad, good]}).to_string();
             let index = Index::parse(text.as_bytes()).unwrap();
@@ -259,6 +277,17 @@ mod tests {
         {
             assert!(Index::parse(text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn of_a_version_that_is_listed_twice_the_first_counts_and_the_other_is_told() {
+        let entry = |version: &str, place: &str| json!({"name": "a", "version": version, "downloadUrl": place, "checksum": SUM});
+        let list =
+            json!({"version": 1, "extensions": [entry("1.0.0", "x"), entry("1.0.0", "y"), entry("1.0.0+b", "z")]});
+        let index = Index::parse(list.to_string().as_bytes()).unwrap();
+        let places: Vec<&str> = index.entries.iter().map(|one| one.download_url.as_str()).collect();
+        assert_eq!(places, ["x", "z"]);
+        assert_eq!(index.problems, ["entry 2 is `a` 1.0.0 once more; it is left out"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Packages of extensions: archives that are checked as a whole before anything is written, and the index that lists them.
+//! Packages of extensions, and the index that lists them. An archive is checked as a whole before anything is written.
 //!
-//! A leaf: no socket, no process, no home. Bytes come in, a [`Package`] goes out, and only [`Package::write_to`] touches the
-//! disk.
+//! A leaf crate: it uses no socket, no process and no home. Bytes come in, a [`Package`] goes out, and only
+//! [`Package::write_to`] touches the disk.
 //!
-//! - [`read_archive`], [`pack`]: `.tar.gz` and `.zip` into a package, a package into `.tar.gz`.
-//! - [`Collector`]: the rules that every entry has to keep, whatever it comes from: an archive, a folder, a repository.
+//! - [`read_archive`], [`pack`]: read `.tar.gz` and `.zip` into a package, and write a package as `.tar.gz`.
+//! - [`Collector`]: the rules for every entry from any source: an archive, a folder, a repository.
 //! - [`Index`], [`IndexEntry`], [`rank`]: the list of packages on a server, and the search in it.
 
 #![forbid(unsafe_code)]

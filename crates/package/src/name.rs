@@ -1,16 +1,16 @@
-//! The paths of entries: which ones may be written anywhere, and which two mean one file somewhere.
+//! Checks the paths of entries: which ones are safe on every system, and which two mean the same file on some systems.
 
 use icu_normalizer::ComposingNormalizer;
 
 use crate::collect::Refusal;
 
-/// Longer paths cannot be written on every system.
+/// The longest path; longer ones cannot be written on every system.
 const LONGEST_PATH: usize = 1024;
-/// Longer names cannot be written on any.
+/// The longest name; longer ones cannot be written on any system.
 const LONGEST_NAME: usize = 255;
 const DEEPEST: usize = 40;
 
-/// The path of an entry with `/` between its parts; nothing for the root itself.
+/// The path of an entry with `/` between its parts; `None` for the root itself.
 pub(crate) fn checked(raw: &[u8]) -> Result<Option<String>, Refusal> {
     let refused = |why: &'static str| Refusal::Path { path: shown(raw), why };
     let text = std::str::from_utf8(raw).map_err(|_| refused("is not UTF-8 text"))?;
@@ -33,7 +33,7 @@ pub(crate) fn checked(raw: &[u8]) -> Result<Option<String>, Refusal> {
     if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
         return Err(refused("is part of a repository"));
     }
-    // `c:` names a drive, `x:y` a stream of a file.
+    // `c:` names a drive, `x:y` a stream inside a file.
     if parts.iter().any(|part| part.contains(':') || part.ends_with(['.', ' '])) {
         return Err(refused("means another file on some systems"));
     }
@@ -44,13 +44,17 @@ pub(crate) fn checked(raw: &[u8]) -> Result<Option<String>, Refusal> {
     Ok((!path.is_empty()).then_some(path))
 }
 
-/// What two paths have in common that are one file on systems that tell neither case nor ways to write a letter apart.
+/// The form of a path that two paths share if some system treats them as one file: case and composed letters are
+/// unified.
 pub(crate) fn folded(path: &str) -> String {
     let normal = ComposingNormalizer::new_nfc();
-    normal.normalize(&normal.normalize(path).to_lowercase()).into_owned()
+    // Maps each letter to small, capital and small again: `ς` and `σ` share their capital, and so do `ß` and `ss`.
+    let lower = normal.normalize(path).chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
+    let folded: String = lower.into_iter().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    normal.normalize(&folded).into_owned()
 }
 
-/// Where a link leads, from the folder that it lies in (`from`, empty for the root); nothing where it leads out.
+/// The target of a link, relative to the folder of the link (`from`, empty for the root); `None` if it leads outside.
 pub(crate) fn joined(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
     if target.starts_with('/') {
@@ -70,19 +74,19 @@ pub(crate) fn joined(from: &str, target: &str) -> Option<String> {
 pub(crate) fn shown(raw: &[u8]) -> String {
     const MOST: usize = 200;
     let text = String::from_utf8_lossy(raw);
-    let shown: String = text.chars().take(MOST).flat_map(|letter| Escaped::of(letter).0).collect();
+    let shown: String = text.chars().take(MOST).flat_map(|letter| EscapedChar::of(letter).0).collect();
     if text.chars().count() > MOST { format!("{shown}…") } else { shown }
 }
 
-struct Escaped(Vec<char>);
+struct EscapedChar(Vec<char>);
 
-impl Escaped {
-    fn of(letter: char) -> Escaped {
-        Escaped(if is_odd(letter) { letter.escape_unicode().collect() } else { vec![letter] })
+impl EscapedChar {
+    fn of(letter: char) -> EscapedChar {
+        EscapedChar(if is_odd(letter) { letter.escape_unicode().collect() } else { vec![letter] })
     }
 }
 
-/// Characters that a person does not see, or that change what they see.
+/// Characters that are invisible, or that change how other characters appear.
 fn is_odd(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -129,8 +133,19 @@ mod tests {
 
     #[test]
     fn paths_that_are_one_file_somewhere_are_told() {
-        for (one, other) in [("README", "readme"), ("\u{e9}", "e\u{301}"), ("\u{c9}", "e\u{301}")] {
-            assert_eq!(folded(one), folded(other));
+        for (one, other) in [
+            ("README", "readme"),
+            ("\u{e9}", "e\u{301}"),
+            ("\u{c9}", "e\u{301}"),
+            ("\u{17f}h", "sh"),
+            ("\u{212a}", "k"),
+            ("\u{df}", "SS"),
+            ("\u{1e9e}", "\u{df}"),
+            ("\u{fb01}x", "fix"),
+            ("\u{39f}\u{3a3}", "\u{3bf}\u{3c3}"),
+            ("\u{3c2}", "\u{3c3}"),
+        ] {
+            assert_eq!(folded(one), folded(other), "{one} {other}");
         }
         assert_ne!(folded("a"), folded("b"));
     }

@@ -1,4 +1,4 @@
-//! The files of a package, checked, in memory.
+//! The checked files of a package, in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -59,7 +59,8 @@ impl Package {
         self.files.values().map(|file| file.bytes.len() as u64).sum()
     }
 
-    /// The same without the one folder around everything that archives of repositories have; itself where there is none.
+    /// The package without a single top folder around everything, as in archives of repositories. Other packages stay
+    /// unchanged.
     #[must_use]
     pub fn without_wrapper(self) -> Package {
         let Some(folder) = self.wrapper() else { return self };
@@ -71,14 +72,15 @@ impl Package {
         Package { files: self.files.into_iter().filter_map(shorter).collect() }
     }
 
-    /// The one folder that everything lies in.
+    /// The single top folder that contains everything.
     fn wrapper(&self) -> Option<String> {
         let mut tops = self.files.keys().map(|path| path.split_once('/').map(|(top, _)| top));
         let first = tops.next()??;
         tops.all(|top| top == Some(first)).then(|| first.to_owned())
     }
 
-    /// Writes all files below a new folder and has the disk keep them. What is left after an error is the caller's to remove.
+    /// Writes all files below a new folder and syncs them to the disk. After an error the caller removes the partial
+    /// folder.
     pub fn write_to(&self, folder: &Path) -> io::Result<()> {
         let make = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
         fs::DirBuilder::new().mode(0o700).create(folder)?;
@@ -98,7 +100,8 @@ impl Package {
     }
 }
 
-/// Has the disk keep files and folders. Several at once: a disk writes many down in about the time that it needs for one.
+/// Syncs files and folders to the disk. Several threads sync at the same time, because a disk writes many files in
+/// about the time of one.
 fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
     const AT_ONCE: usize = 16;
     let sync = |part: &[PathBuf]| part.iter().try_for_each(|path| File::open(path)?.sync_all());
@@ -108,12 +111,12 @@ fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
         let done = |work: thread::ScopedJoinHandle<'_, io::Result<()>>| {
             work.join().unwrap_or_else(|_| Err(io::Error::other("a thread ended early")))
         };
-        // All of them are waited for, whatever one says.
+        // Waits for all threads, also after a failure.
         working.into_iter().map(done).fold(Ok(()), io::Result::and)
     })
 }
 
-/// Files that the program itself brings: their paths, contents and whether they may be executed.
+/// Files that the program contains: their paths, contents and whether they may be executed.
 impl<'a> FromIterator<(&'a str, Vec<u8>, bool)> for Package {
     fn from_iter<I: IntoIterator<Item = (&'a str, Vec<u8>, bool)>>(files: I) -> Package {
         let file =

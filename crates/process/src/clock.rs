@@ -1,11 +1,11 @@
-//! Moments to come, however far away somebody declares them to be.
+//! Moments in the future, without overflow for very long times.
 
 use std::time::{Duration, Instant};
 
-/// Stands for "never": any clock can hold it.
+/// Stands for "never"; any clock can hold it.
 const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// The moment so much later; it is at most a hundred years away.
+/// The moment this much later, at most a hundred years away.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

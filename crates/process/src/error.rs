@@ -1,4 +1,4 @@
-//! Why a program did not start, in words that name the missing part.
+//! Why a program did not start. Messages name the missing part.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ pub struct SpawnError {
     pub stage: Stage,
     /// The program that was to run.
     pub program: PathBuf,
-    /// What the system said.
+    /// The system's error.
     #[source]
     pub source: io::Error,
     reason: String,
@@ -29,11 +29,11 @@ impl SpawnError {
 /// The step of a spawn that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Arguments or environment that no program can be given.
+    /// Arguments or environment that the system cannot pass to a program.
     Arguments,
     /// Pipes for the standard streams.
     Pipe,
-    /// The guard that outlives us to clean up after us.
+    /// The guard, which outlives this process and cleans up after it.
     Guard,
     /// The new process.
     Clone,
@@ -115,13 +115,14 @@ fn explain_interpreter(path: &Path) -> String {
     }
 }
 
-/// The interpreter that the first line of a script names. Nothing but a file is opened: a pipe could keep us waiting.
+/// The program that the kernel starts for a script, by the script's first line; the rest of that line is ignored. Only
+/// regular files are opened, because opening a pipe could block.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // A carriage return is part of the name for the kernel, so it is shown as part of the name.
+    // For the kernel a carriage return is part of the name, so the message shows it.
     let line = String::from_utf8_lossy(line).replace('\r', "\\r");
     line.split([' ', '\t']).find(|word| !word.is_empty()).map(PathBuf::from)
 }

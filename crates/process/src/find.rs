@@ -1,4 +1,4 @@
-//! Look-up of a program by its bare name, and the search path that those we start get.
+//! Looks up a program by its bare name, and cleans the search path for the programs that we start.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The first executable regular file called `name` in the directories of `path`, a value such as that of `PATH`.
 ///
-/// Empty and relative entries are skipped: what is found must not depend on the working directory. A name with a
-/// separator in it is a path already, and is not looked up.
+/// Empty and relative entries are skipped, because the result must not depend on the working directory. A name with a
+/// separator in it is already a path, and is not looked up.
 ///
 /// ```
 /// # use std::ffi::OsStr;
@@ -25,8 +25,8 @@ pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|file| runnable(file))
 }
 
-/// A value of `PATH` without its empty and relative entries: with one, whoever looks a program up takes what lies in the
-/// working directory. None if no entry is left; an empty value would mean the working directory.
+/// A value of `PATH` without its empty and relative entries. With such an entry, a search would take programs from the
+/// working directory. `None` if no entry is left; an empty value would mean the working directory.
 ///
 /// ```
 /// # use std::ffi::{OsStr, OsString};
@@ -41,17 +41,17 @@ pub fn absolute_entries(path: &OsStr) -> Option<OsString> {
         return Some(path.to_owned());
     }
     let entries: Vec<PathBuf> = env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
-    // What was split apart can be joined again.
+    // Entries that were split can always be joined again.
     env::join_paths(&entries).ok().filter(|_| !entries.is_empty())
 }
 
-/// Whether there is nothing to leave out, as is usual.
+/// Whether every entry is absolute, as is usual.
 #[cfg(unix)]
 pub(crate) fn is_absolute_only(path: &OsStr) -> bool {
     path.as_encoded_bytes().split(|byte| *byte == b':').all(|entry| entry.first() == Some(&b'/'))
 }
 
-/// Whether there is nothing to leave out; entries may stand in quotes here.
+/// Always false here: entries may be quoted, so they are always split.
 #[cfg(windows)]
 pub(crate) fn is_absolute_only(_: &OsStr) -> bool {
     false

@@ -1,4 +1,4 @@
-//! What to run, within which bounds, and how it ended.
+//! The types for a program to run: the job, its limits and its outcome.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -9,23 +9,24 @@ use std::time::Duration;
 use crate::find::is_absolute_only;
 use crate::{ProcessBox, SpawnError, absolute_entries};
 
-/// One program to run: what it is given and what it may use.
+/// One program to run, with its input and its limits.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
     /// Absolute path of the program; there is no search in `PATH` (see [`find_program`](crate::find_program)).
     pub program: PathBuf,
-    /// The program's name for itself; the path of the program when absent.
+    /// The program's name for itself (`argv[0]`); the path of the program when absent.
     pub arg0: Option<OsString>,
     /// Arguments after the name.
     pub args: Vec<OsString>,
-    /// The whole environment but for the mark: nothing is inherited. What `OLLM_LIFELINE` says here stays in front of it.
-    /// Empty and relative entries of `PATH` are left out ([`absolute_entries`](crate::absolute_entries)).
+    /// The whole environment except the mark: nothing is inherited. A value of `OLLM_LIFELINE` given here stays in
+    /// front of the mark. Empty and relative entries of `PATH` are removed
+    /// ([`absolute_entries`](crate::absolute_entries)).
     pub env: Vec<(OsString, OsString)>,
-    /// Working directory; ours when absent.
+    /// Working directory; that of this process when absent.
     pub cwd: Option<PathBuf>,
     /// Bytes for standard input, which is closed after them.
     pub stdin: Vec<u8>,
-    /// Bounds of time, output and resources.
+    /// Limits of time, output and resources.
     pub limits: Limits,
     /// The box that it runs in, with all its descendants; none when absent.
     pub process_box: Option<Arc<ProcessBox>>,
@@ -37,7 +38,7 @@ impl Job {
         Self { program: program.into(), ..Self::default() }
     }
 
-    /// The same in a box, whose temporary folder, if it has one, `TMPDIR` names.
+    /// The same job in a box. If the box has a temporary folder, `TMPDIR` names it.
     #[must_use]
     pub fn in_box(mut self, made: ProcessBox) -> Self {
         if let Some(temporary) = made.temporary() {
@@ -48,7 +49,7 @@ impl Job {
         self
     }
 
-    /// The environment as the program gets it: no program is looked up in the folder that it happens to run in.
+    /// The environment that the program gets. Its `PATH` never leads to the working directory.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&OsStr, Cow<'_, OsStr>)> {
         self.env.iter().filter_map(|(name, value)| {
             let stays = name != "PATH" || is_absolute_only(value);
@@ -57,7 +58,7 @@ impl Job {
     }
 }
 
-/// Bounds of a job. Resource limits that are `None` stay as they are for us.
+/// Limits of a job. Where a resource limit is `None`, the limit of this process applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Time from the start of the spawn to the exit of the program.
@@ -66,13 +67,13 @@ pub struct Limits {
     pub grace: Duration,
     /// Time that streams may stay open after the program itself has exited.
     pub drain: Duration,
-    /// Bytes kept per output stream; one more and the job is killed.
+    /// Bytes kept per output stream; one more byte kills the job.
     pub output: usize,
     /// Processor time per process, rounded up to whole seconds.
     pub cpu: Option<Duration>,
     /// Bytes of address space per process.
     pub memory: Option<u64>,
-    /// Processes and threads of the user. The kernel counts all of the user's, and does not hold root to it.
+    /// Processes and threads of the user. The kernel counts all of the user's processes, and does not limit root.
     pub processes: Option<u64>,
     /// Open files per process.
     pub files: Option<u64>,
@@ -81,7 +82,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether any limit is one that the kernel has to hold.
+    /// Whether there is any limit that the kernel must enforce.
     pub(crate) fn bounds_resources(&self) -> bool {
         self.cpu.is_some() || [self.memory, self.processes, self.files, self.file_size].iter().any(Option::is_some)
     }
@@ -112,9 +113,9 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// Bytes of standard error, as written, up to the cap.
     pub stderr: Vec<u8>,
-    /// A descendant kept a stream open after the program had exited; what it wrote later is not here.
+    /// A descendant kept a stream open after the program had exited; its later output is missing here.
     pub leaky: bool,
-    /// From the start of the spawn to this outcome.
+    /// Time from the start of the spawn to this outcome.
     pub elapsed: Duration,
 }
 
@@ -135,15 +136,15 @@ impl Outcome {
 pub enum End {
     /// The program exited with this code.
     Exited(i32),
-    /// A signal that we did not send ended the program.
+    /// The program died from a signal that we did not send.
     Signalled(i32),
-    /// The deadline passed; the group got its signals.
+    /// The deadline passed, so the group was signalled to end.
     TimedOut,
-    /// We were asked to end, so the group got its signals, or the program was not even started.
+    /// This process was asked to end. The group was signalled to end, or the program was not even started.
     Interrupted,
-    /// A stream went over its cap; the group was killed.
+    /// A stream exceeded its cap, so the group was killed.
     Overflowed(Stream),
-    /// The program ended, but someone else took its exit status: our process ignores `SIGCHLD`, or waits for any child.
+    /// The program ended, but other code took its exit status: our process ignores `SIGCHLD`, or waits for any child.
     Lost,
     /// The program never ran.
     NotStarted(SpawnError),

@@ -1,7 +1,7 @@
-//! A box: what a program may do to files, whatever it is and however it spells their names.
+//! A box: limits what the programs in it may do to files, under every spelling of their names.
 //!
-//! The kernel holds it, so it also holds for all descendants of the program. This file has the values; how the kernel is
-//! told is a matter of the platform.
+//! The kernel enforces it, so it also holds for all descendants of the program. This file has the types; the platform's
+//! code passes them to the kernel.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,47 +11,53 @@ use crate::unix as platform;
 #[cfg(windows)]
 use crate::windows as platform;
 
-/// What a program in a box may not do. Paths are absolute; a folder stands for all that is in it.
+/// What a program in a box may not do. Paths are absolute; a folder stands for everything in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxRules {
-    /// Cannot be written, removed, renamed or replaced. What does not exist cannot be protected this way.
+    /// Cannot be written, removed, renamed or replaced. A missing file cannot be protected this way.
     pub read_only: Vec<PathBuf>,
-    /// Look empty, and cannot be written either.
+    /// Cannot be removed, renamed or replaced; their content can change. Mounts enforce this, Landlock cannot.
+    pub pinned: Vec<PathBuf>,
+    /// Look empty, and cannot be written either. Mounts enforce this, Landlock cannot.
     pub hidden: Vec<PathBuf>,
-    /// The only places that can be written; all others when absent. What is read-only stays so within them.
+    /// Look empty as well, and under Landlock no program can read or write them. Under Landlock, new files beside them
+    /// cannot be read, unless the whole place can be written.
+    pub secret: Vec<PathBuf>,
+    /// The only places that can be written; all places when absent. Read-only paths stay so within them.
     pub writable: Option<Vec<PathBuf>>,
-    /// The only places that can be read and run, beside those that can be written; all when absent. Landlock holds this,
-    /// also for a box by namespaces.
+    /// The only places that can be read and run, beside those that can be written; all places when absent. Landlock
+    /// enforces this, also in a box by namespaces.
     pub readable: Option<Vec<PathBuf>>,
-    /// Folders that stay writable as a whole under Landlock, which cannot forbid what lies below a folder that it allows.
+    /// Folders that stay writable as a whole under Landlock, which cannot forbid anything below a folder that it
+    /// allows.
     pub whole: Vec<PathBuf>,
     /// Whether the network can be used.
     pub network: BoxNetwork,
-    /// A folder in which the box makes one of its own, writable, which goes with the box.
+    /// A folder in which the box makes its own writable folder, which is removed with the box.
     pub temporary: Option<PathBuf>,
-    /// Whether the program shares a person's terminal: nothing can be typed there in their place then.
+    /// Whether the program shares a person's terminal. If so, the program cannot type there in the person's place.
     pub terminal: bool,
-    /// The newest version of Landlock that is used where it holds the box; what the kernel has when absent. So a box can be
-    /// seen as older kernels hold it.
+    /// The newest version of Landlock that may enforce the box; the kernel's version when absent. With it, the box can
+    /// be tried as older kernels enforce it.
     pub landlock: Option<u8>,
-    /// What is noted of what programs do; only where Landlock holds the box.
+    /// Which accesses are recorded; only where Landlock enforces the box.
     pub watch: BoxWatch,
 }
 
-/// What is noted of what programs in a box do.
+/// Which accesses of programs in a box are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoxWatch {
     /// Nothing.
     #[default]
     Nothing,
-    /// What the box refuses of changes and sockets. Programs read so many files that being asked about each would slow them
-    /// down by a third.
+    /// Refused changes and sockets. Reads are not included: programs read so many files that asking about each would
+    /// slow them down by a third.
     Refused,
-    /// All that is opened, made, removed and reached.
+    /// All files that are opened, made or removed, and all addresses that are reached.
     Everything,
 }
 
-/// Something that a program in a box did, or was kept from.
+/// Something that a program in a box did, or tried and was refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoxAccess {
     /// It opened this to read it.
@@ -60,7 +66,7 @@ pub enum BoxAccess {
     Write {
         /// The file.
         path: PathBuf,
-        /// What has to be writable for that: the file, or the folder in which a name is made or removed.
+        /// What must be writable for that: the file, or the folder in which a name is made or removed.
         within: PathBuf,
     },
     /// It opened a socket of the network.
@@ -71,7 +77,7 @@ pub enum BoxAccess {
     Connect(String),
 }
 
-/// An access that was noted.
+/// A recorded access.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WatchedAccess {
     /// What was done.
@@ -80,22 +86,22 @@ pub struct WatchedAccess {
     pub refused: bool,
 }
 
-/// Whether the network can be used in a box.
+/// Whether a box allows the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoxNetwork {
-    /// As outside.
+    /// As outside the box.
     #[default]
     Open,
-    /// No new socket of any kind, so neither the network nor a service on this machine is reached.
+    /// No new socket of any kind, so the program reaches neither the network nor a service on this machine.
     Closed,
 }
 
-/// By which means the kernel holds a box.
+/// The kernel feature that enforces a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoxMeans {
-    /// Read-only mounts in a user and mount namespace of its own.
+    /// Read-only mounts in a separate user and mount namespace.
     Namespaces,
-    /// Landlock rules: a list of what is allowed.
+    /// Landlock rules: a list of allowed accesses.
     Landlock,
 }
 
@@ -109,13 +115,13 @@ impl BoxMeans {
     }
 }
 
-/// Why there is no box by these means.
+/// Why a box by these means cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct BoxError {
-    /// What was tried.
+    /// The means that were tried.
     pub means: BoxMeans,
-    /// What the kernel lacks or refuses.
+    /// The feature that the kernel lacks or refuses.
     pub reason: String,
 }
 
@@ -127,7 +133,7 @@ impl BoxError {
 
 /// A box that is ready for any number of programs ([`Job::process_box`](crate::Job::process_box)).
 ///
-/// It holds for what existed when it was made: for a file that appeared or was replaced since, another box is needed.
+/// It holds for files that existed when it was made: a file that was created or replaced since needs another box.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -158,34 +164,39 @@ pub struct ProcessBox {
 }
 
 impl ProcessBox {
+    /// The version of Landlock that this kernel has, if it has one.
+    pub fn landlock_version() -> Option<i64> {
+        platform::PlatformBox::landlock_version()
+    }
+
     /// Makes a box by these means.
     pub fn new(means: BoxMeans, rules: &BoxRules) -> Result<Self, BoxError> {
         let (inner, notes) = platform::PlatformBox::new(means, rules).map_err(|reason| BoxError::new(means, reason))?;
         Ok(Self { inner, means, notes, rules: rules.clone() })
     }
 
-    /// By which means the kernel holds it.
+    /// The means by which the kernel enforces it.
     pub fn means(&self) -> BoxMeans {
         self.means
     }
 
-    /// The rules that it was made by.
+    /// The rules that it was made from.
     pub fn rules(&self) -> &BoxRules {
         &self.rules
     }
 
-    /// What was noted so far of what programs in it did ([`BoxRules::watch`]). What a program did that has ended is all here,
-    /// but for what could not be read of it.
+    /// The recorded accesses so far ([`BoxRules::watch`]). Accesses of programs that have ended are complete, except
+    /// where the kernel hid their details.
     pub fn accesses(&self) -> Vec<WatchedAccess> {
         self.inner.accesses()
     }
 
-    /// What this kernel cannot hold of the rules.
+    /// The rules that this kernel cannot enforce.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The temporary folder of its own, if the rules ask for one.
+    /// The box's own temporary folder, if the rules ask for one.
     pub fn temporary(&self) -> Option<&Path> {
         self.inner.temporary()
     }

@@ -1,4 +1,4 @@
-//! The set-up of a whole process, made once by a program that runs other programs. A library never makes it.
+//! The set-up of a whole process. Only a program that runs other programs makes it, once; a library never makes it.
 
 use std::io;
 
@@ -9,13 +9,14 @@ use crate::windows as platform;
 
 /// The set-up of a process whose program runs other programs. The program makes one at the start of `main`.
 ///
-/// From the first job or resident of any [`Children`](crate::Children) on, this process adopts descendants whose parents
-/// die, and keeps the exit statuses of its children even if it was started with `SIGCHLD` ignored. Both hold for the
-/// whole process. Dropped at the end of `main`, it kills and reaps the descendants that are left, except those that
-/// [`Children::release`](crate::Children::release) started.
+/// From the first job or resident of any [`Children`](crate::Children) on, this process adopts descendants whose
+/// parents die. It also keeps the exit statuses of its children, even if it was started with `SIGCHLD` ignored. Both
+/// hold for the whole process. Dropped at the end of `main`, it kills and reaps the descendants that are left, except
+/// those that [`Children::release`](crate::Children::release) started and each [`SparedChild`](crate::SparedChild).
 ///
-/// On Linux the memory and the environment of this process are closed to other programs of the same user from now on, and
-/// so are those of guard and reapers: what is started cannot read secrets out of `/proc`. Debuggers are shut out too.
+/// On Linux, other programs of the same user can no longer read the memory and the environment of this process. The
+/// same holds for guard and reapers. So the programs that we start cannot read secrets out of `/proc`. Debuggers are
+/// shut out too.
 ///
 /// ```standalone_crate
 /// use ollm_process::{Children, Job, ProcessSetup};
@@ -40,8 +41,8 @@ impl ProcessSetup {
         Self { _private: () }
     }
 
-    /// Leaves the terminal and the group that this process was started in, so that no signal meant for them reaches it,
-    /// and unblocks the signals that its starter had blocked. For a program that was started by
+    /// Leaves the terminal and the group that this process was started in, so that no signal meant for them reaches it.
+    /// Also unblocks the signals that its starter had blocked. For a program that was started by
     /// [`Children::release`](crate::Children::release).
     pub fn leave_session(&self) -> io::Result<()> {
         platform::leave_session()
@@ -54,7 +55,7 @@ impl Drop for ProcessSetup {
     }
 }
 
-/// Makes a function of type `fn() -> u8` the program, which ends with the exit code that it gives back.
+/// Makes a function of type `fn() -> u8` the main function of the program, which ends with the returned exit code.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 #[macro_export]
 macro_rules! program {

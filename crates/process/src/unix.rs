@@ -1,4 +1,4 @@
-//! Children on Unix: the public face over spawn, supervision and guard.
+//! Children on Unix: the public interface over spawn, supervision and guard.
 
 mod child;
 mod leader;
@@ -16,7 +16,7 @@ use self::linux as platform;
 use self::other as platform;
 
 use std::io;
-use std::process::{self, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,17 +29,18 @@ use self::leader::Leader;
 use self::pipes::Pipes;
 use self::platform::{Guard, GuardMemory, HeldSignals, Launcher, Reaper};
 use self::supervise::{JobRun, supervise};
-use crate::{End, Job, Outcome, SpawnError, Stage};
+use crate::spared::is_spared;
+use crate::{End, Job, Outcome, SparedChild, SpawnError, Stage};
 
 pub use self::pipes::Streams;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub use self::platform::run_program;
-pub use self::platform::{PipeShield, is_released};
+pub use self::platform::{PipeShield, SignalShield, is_released};
 pub(crate) use self::platform::{PlatformBox, adopt_from_first_start, hide_memory};
 pub use self::resident::Resident;
 
-/// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
-/// of one, needs a moment to close the file.
+/// Pauses between tries to start a program that is still open for writing. A writer that has just finished, or a fork
+/// of it, needs a moment to close the file.
 const BUSY_PAUSES: [Duration; 7] = [
     Duration::from_millis(1),
     Duration::from_millis(2),
@@ -50,16 +51,16 @@ const BUSY_PAUSES: [Duration; 7] = [
     Duration::from_millis(64),
 ];
 
-/// The released programs of this process that still run. Which children are ours to end is a matter of the whole process.
-static RELEASED: Mutex<Vec<process::Child>> = Mutex::new(Vec::new());
+/// The released programs of this process that still run.
+static RELEASED: Mutex<Vec<SparedChild>> = Mutex::new(Vec::new());
 
-/// What came of a start, or which stage of it failed.
+/// The result of a start, or the stage that failed.
 type Started<T> = Result<T, (Stage, io::Error)>;
 
-/// Runs programs and answers for what becomes of them; one per process is enough.
+/// Runs programs and cleans up after them; one per process is enough.
 ///
-/// The guard process is started with the first job and ends when this value is dropped or our process dies, however
-/// it dies; either way nothing is left of what was started. It holds up to 4096 running jobs; one more does not start.
+/// The first job starts the guard process. The guard ends when this value is dropped or when our process dies in any
+/// way; in both cases no started process is left. It holds up to 4096 running jobs; one more does not start.
 ///
 /// ```
 /// # use ollm_process::{Children, End, Job};
@@ -72,27 +73,28 @@ pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
     /// The launcher, while it is not in use.
     launcher: Mutex<Option<Launcher>>,
-    /// Killed, but not yet gone when their job had to be answered.
+    /// Processes that were killed, but had not exited when their job returned.
     dying: Mutex<Vec<Leader>>,
     /// Whether this process ends with its jobs.
     ends_soon: AtomicBool,
-    /// Whether signals are to be held back from the next job on.
+    /// Whether the next job starts to hold signals back.
     holding: AtomicBool,
-    /// The last field: letting signals through may end us.
+    /// The last field, because letting signals through may end this process.
     held: Mutex<Option<Arc<HeldSignals>>>,
 }
 
 impl Children {
-    /// No children yet; nothing is started.
+    /// No children yet; starts nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that this process ends with its jobs, before the first of them.
+    /// Announces, before the first job, that this process ends with its jobs.
     ///
-    /// On Linux their guard is then started at a third of its cost, in our memory, and moves out of it once a job has run for
-    /// two milliseconds; not where another `Children` started us, whose guard would take ours for us. Until then a signal to every process with our command line ends the guard as well, and so does the
-    /// kernel when it ends us for want of memory; the programs themselves still die with us.
+    /// On Linux their guard then starts at a third of its cost, in our memory. It moves out of our memory once a job
+    /// has run for two milliseconds. This does not apply if another `Children` started us, because its guard would
+    /// mistake ours for us. Until it moves, two events end the guard together with us: a signal to every process with
+    /// our command line, and the kernel ending us when memory runs out. The programs themselves still die with us.
     pub fn end_soon(&self) {
         self.ends_soon.store(true, Ordering::Relaxed);
     }
@@ -102,7 +104,7 @@ impl Children {
         self.run_one(job, None)
     }
 
-    /// Like [`Self::run`], but `stop` is asked again and again: once it says so, the job ends as [`End::Interrupted`].
+    /// Like [`Self::run`], but calls `stop` repeatedly: once it returns true, the job ends as [`End::Interrupted`].
     pub fn run_until(&self, job: Job, stop: &dyn Fn() -> bool) -> Outcome {
         self.run_one(job, Some(stop))
     }
@@ -122,7 +124,7 @@ impl Children {
 
     /// Runs a program on our own streams and terminal, in our own group, and waits for it however long it takes.
     ///
-    /// The job's input, timeout and output cap are not used. A signal that asks us to end goes on to the program.
+    /// The job's input, timeout and output cap are not used. A signal that asks us to end is passed on to the program.
     pub fn run_attached(&self, job: &Job) -> Outcome {
         let started = Instant::now();
         let signals = platform::PassedSignals::hold();
@@ -141,13 +143,13 @@ impl Children {
         Outcome::without_run(end, started.elapsed())
     }
 
-    /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
+    /// Runs all jobs at the same time, on this thread, until all have ended. Outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
         self.run_many(jobs, None)
     }
 
-    /// Like [`Self::run_all`], but `stop` is asked again and again: once it says so, the jobs end as
-    /// [`End::Interrupted`]; said before they begin, none does.
+    /// Like [`Self::run_all`], but calls `stop` repeatedly: once it returns true, the jobs end as [`End::Interrupted`].
+    /// If it is true from the start, no job begins.
     pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
         if stop() {
             return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
@@ -167,11 +169,11 @@ impl Children {
         outcomes
     }
 
-    /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
+    /// Starts a program that runs until its owner ends it; the owner also writes and reads its streams.
     ///
-    /// The job's input, timeout and output cap are not used: a resident has none of them. Everything else holds as for a
-    /// job: group, environment, limits, guard. On Linux it has, beyond that, a reaper process of its own, below which it
-    /// runs, so that no descendant outlives it or us; it does not end with the thread that called this.
+    /// The job's input, timeout and output cap are not used. Everything else applies as for a job: group, environment,
+    /// limits, guard. On Linux it also gets its own reaper process, below which it runs, so that no descendant outlives
+    /// it or us. It does not end with the thread that called this.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
         platform::reap_adopted();
@@ -185,19 +187,20 @@ impl Children {
         Ok(Resident::new(reaper, pipes.ours, job))
     }
 
-    /// Kills and reaps the descendants of jobs that left their group and that this process has adopted; says how many.
+    /// Kills and reaps descendants of jobs that left their group and that this process has adopted; returns how many.
     ///
-    /// Does nothing unless the program made a [`ProcessSetup`](crate::ProcessSetup). Every child process that no `Children`
-    /// started counts as adopted, so this is for a process that starts others only through `Children`. Without adopted
-    /// children it costs two system calls.
+    /// Does nothing unless the program made a [`ProcessSetup`](crate::ProcessSetup). Every child process counts as
+    /// adopted, unless a `Children` started it or it is a [`SparedChild`](crate::SparedChild). So this is for a process
+    /// that starts others only in these two ways. Without adopted children it costs two system calls.
     pub fn kill_adopted(&self) -> usize {
         self.reap_dying();
         kill_adopted()
     }
 
-    /// Starts a program that goes on when we end, and that we do not supervise: it has neither a group, a
-    /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
-    /// and it unblocks the signals that we hold back itself ([`ProcessSetup::leave_session`](crate::ProcessSetup::leave_session)). None starts once one has come.
+    /// Starts a program that continues when we end, and that we do not supervise: it has no group, deadline or guard of
+    /// ours, and does not bear our mark. Its output is discarded, and the job's limits do not apply. It must unblock
+    /// the signals that we hold back ([`ProcessSetup::leave_session`](crate::ProcessSetup::leave_session)). After such
+    /// a signal has come, no program starts.
     pub fn release(&self, job: &Job) -> io::Result<()> {
         if self.interrupted() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -209,33 +212,35 @@ impl Children {
             command.current_dir(cwd);
         }
         command.stdin(platform::filled(&job.stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = while_busy(|_| true, || command.spawn().map_err(|error| (Stage::Exec, error)));
+        let start = || SparedChild::spawn(&mut command).map_err(|error| (Stage::Exec, error));
+        let child = while_busy(|_| true, start);
         lock(&RELEASED).push(child.map_err(|(_, error)| error)?);
         Ok(())
     }
 
-    /// Ends all running jobs of this value at once, from whichever thread they run on. Other systems than Linux leave them
-    /// to their deadlines.
+    /// Ends all running jobs of this value at once, on all threads. On systems other than Linux they run until their
+    /// deadlines.
     pub fn end_all(&self) {
         if let Some(guard) = &*lock(&self.guard) {
             guard.end_all();
         }
     }
 
-    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us, until the result is dropped.
+    /// Until the result is dropped, `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us.
     ///
-    /// From the next job on they are held back on its thread. One that comes ends all running jobs, with a short grace,
-    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that. When the result is dropped, the process
-    /// dies of the first signal that came. A signal that we ignore, block or handle is left alone.
+    /// From the next job on, these signals are held back on its thread. The first one ends all running jobs, with a
+    /// short grace, as [`End::Interrupted`]; a second one ends the grace. No job starts after that. When the result is
+    /// dropped, this process dies of the first signal that came. Signals that we ignore, block or handle are not
+    /// touched.
     ///
-    /// This is for a program whose only thread runs all jobs: other threads would take the signals as ever. Other
-    /// systems than Linux do not hold them back.
+    /// This is for a program whose only thread runs all jobs: other threads would receive the signals as usual. Systems
+    /// other than Linux do not hold them back.
     pub fn hold_signals(&self) -> SignalHold<'_> {
         self.holding.store(true, Ordering::Relaxed);
         SignalHold(self)
     }
 
-    /// Whether a signal that is held back has come.
+    /// Whether a held-back signal has come.
     pub fn interrupted(&self) -> bool {
         lock(&self.held).as_ref().is_some_and(|held| held.came())
     }
@@ -246,13 +251,13 @@ impl Children {
         }
         let mut held = lock(&self.held);
         if held.is_none() {
-            // Where this fails, signals end us at once, as without being asked.
+            // If this fails, signals end us at once, as without `hold_signals`.
             *held = HeldSignals::hold().ok().map(Arc::new);
         }
         held.clone()
     }
 
-    /// The launcher from before, unless another thread is using it.
+    /// The launcher of an earlier start, unless another thread is using it.
     fn launcher(&self) -> io::Result<Launcher> {
         lock(&self.launcher).take().map_or_else(Launcher::new, Ok)
     }
@@ -275,7 +280,7 @@ impl Children {
         }
     }
 
-    /// Starts a program in one way or the other.
+    /// Starts a program as a job or as a resident.
     fn spawn<T>(
         &self,
         launcher: &io::Result<Launcher>,
@@ -296,7 +301,8 @@ impl Children {
         if let Some(guard) = &*guard {
             return Ok(Arc::clone(guard));
         }
-        // One that is started by another one of us shows its mark as we do, and must not be ended with us.
+        // If another `Children` started us, a guard in our memory would show the same mark as we do, and would be ended
+        // with us.
         let is_nested = first.env.iter().any(|(name, _)| name == platform::MARK_VARIABLE);
         let ends_soon = self.ends_soon.load(Ordering::Relaxed) && !is_nested;
         let started = Guard::start(if ends_soon { GuardMemory::Shared } else { GuardMemory::Own })?;
@@ -322,8 +328,8 @@ impl Children {
     }
 }
 
-/// Signals that are held back while jobs run ([`Children::hold_signals`]). Dropped on the thread that ran the jobs, it lets
-/// them through again; if one has come, the process ends there.
+/// Signals that are held back while jobs run ([`Children::hold_signals`]). Drop it on the thread that ran the jobs:
+/// that lets the signals through again, and if one has come, the process ends there.
 #[derive(Debug)]
 #[must_use = "dropped, it lets signals through again"]
 pub struct SignalHold<'a>(&'a Children);
@@ -336,12 +342,11 @@ impl Drop for SignalHold<'_> {
     }
 }
 
-/// Kills and reaps the adopted descendants of this process, whichever `Children` they came of; says how many.
+/// Kills and reaps the adopted descendants of this process, of all `Children`; returns how many.
 pub(crate) fn kill_adopted() -> usize {
-    let released: Vec<u32> = lock(&RELEASED).iter().map(process::Child::id).collect();
-    let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
+    let spared = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(is_spared);
     let idle = platform::idle_guards();
-    let (killed, gone) = platform::kill_adopted(is_released);
+    let (killed, gone) = platform::kill_adopted(spared);
     if gone {
         for (guard, starts) in idle {
             guard.settle(starts);
@@ -356,12 +361,12 @@ pub(crate) fn leave_session() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
 }
 
-/// The value behind a lock, also after a panic elsewhere: no code here leaves it half changed.
+/// The value behind a lock, also after a panic elsewhere: no code here leaves it inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a program, again and again for a moment while somebody still has it open for writing.
+/// Starts a program, with some retries while another process still has it open for writing.
 fn while_busy<T>(may_pause: impl Fn(Duration) -> bool, mut start: impl FnMut() -> Started<T>) -> Started<T> {
     let mut pauses = BUSY_PAUSES.iter();
     loop {

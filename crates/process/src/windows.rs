@@ -1,8 +1,8 @@
-//! Children on Windows, with the standard library alone.
+//! Children on Windows, with the standard library only.
 //!
-//! Untested. Provided: deadline, caps, input fed while output is read, exact environment. Not provided: groups (only the
-//! direct child is killed, its descendants live on), a polite signal before the kill (so no grace), guard, resource
-//! limits. Streams are served by threads; a thread whose stream a descendant keeps open is left behind (`leaky`).
+//! Untested. Provided: deadline, caps, input fed while output is read, exact environment. Not provided: guard, resource
+//! limits, a polite signal before the kill (so no grace), and groups: only the direct child is killed, its descendants
+//! live on. Threads serve the streams; a thread whose stream a descendant keeps open is left behind (`leaky`).
 
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 
 use crate::{BoxMeans, BoxRules, End, Job, Outcome, SpawnError, Stage, Stream};
 
-/// How often the child is asked for its exit.
+/// How often the child's exit is polled.
 const ASKING: Duration = Duration::from_millis(2);
 
-/// Runs programs and answers for what becomes of them.
+/// Runs programs and reports how they ended.
 #[derive(Debug, Default)]
 pub struct Children {}
 
 impl Children {
-    /// No children yet; nothing is started.
+    /// No children yet; starts nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that this process ends with its jobs. It makes no difference here.
+    /// Announces that this process ends with its jobs; has no effect here.
     pub fn end_soon(&self) {}
 
     /// Runs one job to its end.
@@ -34,7 +34,7 @@ impl Children {
         self.run_until(job, &|| false)
     }
 
-    /// Like [`Self::run`], but `stop` is asked again and again: once it says so, the job is killed.
+    /// Like [`Self::run`], but calls `stop` repeatedly: once it returns true, the job is killed.
     pub fn run_until(&self, job: Job, stop: &dyn Fn() -> bool) -> Outcome {
         let started = Instant::now();
         match start(&job) {
@@ -43,13 +43,13 @@ impl Children {
         }
     }
 
-    /// Runs all jobs at once to their ends; outcomes are in the order of the jobs.
+    /// Runs all jobs at the same time until all have ended; outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
         self.run_all_until(jobs, &|| false)
     }
 
-    /// Like [`Self::run_all`], but `stop` is asked again and again: once it says so, the jobs are killed; said before
-    /// they begin, none does.
+    /// Like [`Self::run_all`], but calls `stop` repeatedly: once it returns true, the jobs are killed. If it is true
+    /// from the start, no job begins.
     pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
         if stop() {
             return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
@@ -65,12 +65,12 @@ impl Children {
         SignalHold(PhantomData)
     }
 
-    /// Never on this system.
+    /// Always false on this system.
     pub fn interrupted(&self) -> bool {
         false
     }
 
-    /// Starts a program that goes on when we end. Its output goes nowhere.
+    /// Starts a program that continues when we end. Its output is discarded.
     pub fn release(&self, job: &Job) -> io::Result<()> {
         let mut command = Command::new(&job.program);
         command.args(&job.args).env_clear().envs(job.environment());
@@ -103,7 +103,7 @@ pub struct SignalHold<'a>(PhantomData<&'a Children>);
 /// This system adopts no descendants.
 pub(crate) fn adopt_from_first_start() {}
 
-/// This system does not let a process do so.
+/// This system does not allow a process to do so.
 pub(crate) fn hide_memory() {}
 
 /// This system has no box.
@@ -111,6 +111,10 @@ pub(crate) fn hide_memory() {}
 pub(crate) enum PlatformBox {}
 
 impl PlatformBox {
+    pub(crate) fn landlock_version() -> Option<i64> {
+        None
+    }
+
     pub(crate) fn new(_: BoxMeans, _: &BoxRules) -> Result<(Self, Vec<String>), String> {
         Err("this system has neither namespaces nor Landlock".to_owned())
     }
@@ -198,7 +202,7 @@ fn forward(stream: Stream, mut pipe: Pipe, chunks: &mpsc::SyncSender<Chunk>) {
     }
 }
 
-/// What was received of a child.
+/// The data received from a child.
 struct Record {
     received: Receiver<Chunk>,
     stdout: Vec<u8>,
@@ -228,7 +232,7 @@ impl Record {
         }
     }
 
-    /// Takes what is still to come, for a while; says which cap was passed and whether a stream stayed open.
+    /// Reads the remaining output for a while; returns which cap was exceeded and whether a stream stayed open.
     fn drain(&mut self, pause: Duration) -> (Option<Stream>, bool) {
         let started = Instant::now();
         loop {
@@ -244,7 +248,7 @@ impl Record {
         }
     }
 
-    /// Keeps a chunk; says when it passed the cap.
+    /// Stores a chunk; returns the stream if it exceeded its cap.
     fn keep(&mut self, (stream, chunk): Chunk) -> Option<Stream> {
         let bytes = match stream {
             Stream::Stdout => &mut self.stdout,

@@ -1,19 +1,19 @@
-//! The stable codes of what goes wrong. A code never changes its meaning, and is never used again for another.
+//! The stable codes of failures and problems. A code never changes its meaning and is never reused.
 //!
-//! Libraries know the code and its title. Why it happens and which command mends it is for the program to say.
+//! Libraries know the code and its title. The program says why it happened and which command fixes it.
 
 use std::fmt;
 
-/// What a failure concerns, by the letter of its code.
+/// The class of a failure, by the first letter of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeClass {
-    /// `U`: what was asked for makes no sense.
+    /// `U`: the request makes no sense.
     Usage,
-    /// `C`: something that a person wrote cannot be used: a configuration, a hook file, a manifest, an event.
+    /// `C`: a file that a person wrote is invalid: a configuration, a hook file, a manifest, an event.
     Configuration,
     /// `T`: something is not approved, or may not be approved here.
     Trust,
-    /// `E`: something outside does not work: a missing program, a permission, a full disk.
+    /// `E`: something outside of the program fails: a missing program, a permission, a full disk.
     Environment,
 }
 
@@ -33,7 +33,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them, in the order of the reference.
+            /// All codes, in the order of the reference.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
             /// The code as people see it.
@@ -43,7 +43,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it says, in a few words.
+            /// A short description of the failure.
             pub fn title(self) -> &'static str {
                 match self {
                     $(Code::$variant => $title,)*
@@ -70,7 +70,7 @@ codes! {
     InvalidArguments "U014" "The arguments do not fit the tool or the skill"
     AlreadyThere "U015" "Something of this name is there already"
     NoProject "U016" "The command needs a project"
-    NotConfirmed "U017" "Nobody confirmed the change"
+    NotConfirmed "U017" "The change was not confirmed"
     Elsewhere "U018" "What is named belongs to something else and is changed there"
     LowerVersion "U019" "A lower version than the installed one was not named"
 
@@ -124,7 +124,7 @@ codes! {
     OutputLost "E011" "The answer cannot be written"
     NoSecret "E012" "A secret cannot be kept or read"
     TooDeep "E013" "Hooks call themselves"
-    Busy "E014" "Somebody else works on it"
+    Busy "E014" "Another process works on it"
     LineFails "E015" "The line in an agent's settings does not work"
     GitFailed "E016" "Git does not do what is needed"
     DemoFailed "E017" "The demo does not work"
@@ -132,12 +132,12 @@ codes! {
 }
 
 impl Code {
-    /// The code that is written like this, in capitals or not.
+    /// The code with this id, in upper or lower case.
     pub fn by_id(id: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.id().eq_ignore_ascii_case(id))
     }
 
-    /// What it concerns.
+    /// The class of the failure.
     pub fn class(self) -> CodeClass {
         match self.id().as_bytes().first() {
             Some(b'U') => CodeClass::Usage,

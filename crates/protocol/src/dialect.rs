@@ -1,8 +1,8 @@
 //! The dialects: how events and verdicts are spelled on the wire.
 //!
-//! Two nouns by two verbs. [`Dialect::write_event`] and [`Dialect::read_verdict`] speak to a hook;
-//! [`Dialect::read_event`] and [`Dialect::write_verdict`] speak to a host, as a hook would. A dialect owns its
-//! spelling and its defaults; nothing outside this folder knows a wire field name.
+//! A dialect reads and writes both. [`Dialect::write_event`] and [`Dialect::read_verdict`] speak to a hook;
+//! [`Dialect::read_event`] and [`Dialect::write_verdict`] speak to a host, as a hook would. A dialect owns its spelling
+//! and its defaults. No code outside this folder knows a wire field name.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,14 +28,14 @@ pub use agents::{AGENTS, AgentDialect};
 
 /// The dialect of plain `continue` answers.
 pub static OLLM: &dyn Dialect = &ollm::Ollm;
-/// The dialect of `allow` answers, which blocks when in doubt.
+/// The dialect of `allow` answers, which blocks if an answer is in doubt.
 pub static GATE: &dyn Dialect = &gate::Gate;
 /// The dialect of JSON-RPC requests.
 pub static RPC: &dyn Dialect = &rpc::Rpc;
 /// The dialect of shell commands, exit codes and `decision` answers.
 pub static AGENT: &dyn Dialect = &agent::Agent;
 
-/// The dialects of our own. Their names for events stand in hook files, too.
+/// Our own dialects. Hook files may use their names for events.
 pub static DIALECTS: &[&dyn Dialect] = &[&ollm::Ollm, &gate::Gate, &rpc::Rpc, &agent::Agent];
 
 /// Every dialect: our own, and those of other agents.
@@ -48,69 +48,77 @@ pub trait Dialect: Sync + fmt::Debug {
     /// Its name in configuration.
     fn name(&self) -> &'static str;
 
-    /// What applies to a hook of this dialect that does not say otherwise.
+    /// The defaults for a hook of this dialect.
     fn defaults(&self) -> Defaults;
 
-    /// Its names for events that may stand in hook files; all others keep their canonical name there.
+    /// Its names for events in hook files. Other events have their canonical name there.
     fn names(&self) -> &'static [(EventKind, &'static str)] {
         &[]
     }
 
-    /// Host to hook: what the hook reads on its standard input.
+    /// Host to hook: the text for the hook's standard input.
     fn write_event(&self, event: &Event, hook: &Addressee<'_>) -> Vec<u8>;
 
-    /// Hook to host: what the hook's output and end mean.
-    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer;
+    /// Hook to host: reads the hook's output and exit.
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer;
 
-    /// Host to us: the event in what a host sent.
+    /// Hook to host: the same for a hook that was written for one event of an agent, named by the agent's name for it.
+    fn read_verdict_of(&self, _event: &str, kind: EventKind, output: &Output<'_>) -> HookAnswer {
+        self.read_verdict(kind, output)
+    }
+
+    /// Host to us: reads the event that a host sent.
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError>;
 
-    /// Host to us: the event in what a host sent that does not say its name there.
+    /// Host to us: reads an event whose text does not contain its name.
     fn read_event_named(&self, _name: &str, bytes: &[u8]) -> Result<Request, DialectError> {
         self.read_event(bytes)
     }
 
-    /// Puts the fields of an event of this dialect under their canonical names, and tells which of its kinds it is.
+    /// Renames the fields of an event of this dialect to their canonical names, and returns the precise event kind.
     fn canonical(&self, kind: EventKind, _data: &mut Map<String, Value>) -> EventKind {
         kind
     }
 
-    /// Us to host: the verdict as that host expects it.
+    /// Adds to an event's data the fields that this dialect puts beside the data, in `beside`.
+    fn take_in(&self, _beside: &mut Map<String, Value>, _data: &mut Map<String, Value>) {}
+
+    /// Us to host: writes the verdict as that host expects it.
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply;
 
-    /// The JSON Schema of what a hook answers to an event.
+    /// The JSON Schema of a hook's answer to an event.
     fn answer_schema(&self, kind: EventKind) -> Value;
 
-    /// How this dialect spells an event.
+    /// This dialect's name for an event.
     fn spell(&self, kind: EventKind) -> &'static str {
         self.names().iter().find(|(named, _)| *named == kind).map_or_else(|| kind.name(), |(_, name)| name)
     }
 }
 
-/// The JSON Schema of what a hook of a dialect reads for an event.
+/// The JSON Schema of the event that a hook of a dialect reads.
 pub fn event_schema(dialect: &dyn Dialect, kind: EventKind) -> Value {
     schema::event(dialect, kind)
 }
 
-/// What a dialect decides where a hook is silent.
+/// The defaults of a dialect, for hooks that do not declare a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// How long a hook may take.
     pub timeout: Duration,
-    /// What a failed hook means for the operation.
+    /// How a failed hook affects the operation.
     pub on_failure: OnFailure,
     /// Whether the remaining hooks still run after a refusal.
     pub runs_on_after_refusal: bool,
     /// The length of one unit of a bare `timeout` number in this dialect's files.
     pub timeout_unit: Duration,
-    /// For which agents of a session a hook runs.
+    /// The agents of a session for which a hook runs.
     pub reach: Reach,
-    /// The events at which nobody waits for a hook.
+    /// The events at which hooks run in the background.
     pub detached: &'static [EventKind],
 }
 
 impl Defaults {
-    /// What most dialects agree on.
+    /// The defaults that most dialects share.
     const USUAL: Defaults = Defaults {
         timeout: Duration::from_secs(30),
         on_failure: OnFailure::Allow,
@@ -121,13 +129,22 @@ impl Defaults {
     };
 }
 
-/// The hook an event is written for.
+/// The hook that an event is written for.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressee<'a> {
     /// The hook's name.
     pub name: &'a str,
     /// The hook's version.
     pub version: &'a str,
+    /// The agent's name for the event that the hook was written for, if it was written for one.
+    pub spoken_as: Option<&'a str>,
+}
+
+impl<'a> Addressee<'a> {
+    /// A hook that was not written for a particular event of an agent.
+    pub const fn new(name: &'a str, version: &'a str) -> Addressee<'a> {
+        Addressee { name, version, spoken_as: None }
+    }
 }
 
 /// How a hook's process ended.
@@ -135,15 +152,15 @@ pub struct Addressee<'a> {
 pub enum End {
     /// By itself, with a status.
     Exited(i32),
-    /// By a signal.
+    /// A signal ended it.
     Signalled(i32),
-    /// By us, at its deadline.
+    /// We ended it at its deadline.
     TimedOut(Duration),
-    /// By us, because it wrote more than its limit in bytes.
+    /// We ended it because it wrote more than its limit in bytes.
     Overflowed(usize),
 }
 
-/// What a hook left behind.
+/// The output and end of a hook's process.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// How its process ended.
@@ -154,45 +171,47 @@ pub struct Output<'a> {
     pub stderr: &'a [u8],
 }
 
-/// What a hook's output means.
+/// The meaning of a hook's output.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// What it decided, as far as it can be read.
+pub struct HookAnswer {
+    /// Its decision, as far as it is readable.
     pub verdict: Verdict,
-    /// Why the hook counts as failed, if it does.
+    /// Why the hook counts as failed; `None` if it does not.
     pub failure: Option<String>,
-    /// What was odd but accepted.
+    /// Oddities that were accepted.
     pub warnings: Vec<String>,
 }
 
-/// An event as a host sent it, with what the reply needs.
+/// An event from a host, with the data that the reply needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The event.
     pub event: Event,
-    /// The id the reply must repeat, in dialects that have one.
+    /// The id that the reply must repeat, in dialects that have one.
     pub id: Value,
-    /// How the host spelled it; the reply is spelled alike.
+    /// How the host spelled the event; the reply uses the same spelling.
     pub spelling: Spelling,
 }
 
-/// How an agent spelled what an event says in our words.
+/// The differences between an agent's spelling of an event and ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spelling {
-    /// Its name of the event; empty where that does not matter.
+    /// The agent's name for the event; empty if it does not matter.
     pub event: String,
-    /// Canonical names of arguments that stand beside its own.
+    /// Canonical argument names that were added beside the agent's own.
     pub added_args: Vec<&'static str>,
+    /// Whether the agent calls all server tools through one tool, with the real tool and its arguments inside.
+    pub wraps_call: bool,
 }
 
 impl Request {
-    /// A request that says nothing beside the event.
+    /// A request with nothing but the event.
     pub fn new(event: Event) -> Request {
         Request { event, id: Value::Null, spelling: Spelling::default() }
     }
 }
 
-/// A verdict as a host expects it.
+/// A verdict in the form that a host expects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// For standard output.
@@ -210,7 +229,7 @@ pub enum DialectError {
     /// The bytes are not JSON.
     #[error("the event is not valid JSON: {0}")]
     NotJson(String),
-    /// A field that must be there is not.
+    /// A required field is missing.
     #[error("the event has no `{0}`")]
     Missing(&'static str),
     /// A field has the wrong type.
@@ -221,60 +240,60 @@ pub enum DialectError {
         /// What it must be.
         expected: &'static str,
     },
-    /// Two fields that mean the same have different values.
+    /// Two fields with the same meaning have different values.
     #[error("`{first}` and `{second}` of the event say different things; send one of them")]
     Contradiction {
-        /// The one.
+        /// One field.
         first: &'static str,
-        /// The other.
+        /// The other field.
         second: &'static str,
     },
-    /// The event's name is in no dialect.
+    /// No dialect has an event with this name.
     #[error(transparent)]
     UnknownEvent(#[from] UnknownEvent),
-    /// The protocol version is not one we speak.
+    /// The protocol version is not supported.
     #[error("protocol version `{0}` is not supported; this program speaks 1.x")]
     Version(String),
 }
 
-/// A name that is no event in any dialect.
+/// A name that is not an event in any dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown event `{name}`{}", nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
 pub struct UnknownEvent {
     /// What was written.
     pub name: String,
-    /// The known name most like it.
+    /// The most similar known name.
     pub nearest: Option<&'static str>,
 }
 
-/// What an event name stands for.
+/// The events that a name means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// The events; a name for all file changes stands for three.
+pub struct NamedEvents {
+    /// The events; a name for all file changes means three.
     pub kinds: Vec<EventKind>,
     /// The name of a custom event, written `custom:NAME`.
     pub custom: Option<String>,
 }
 
-/// The events a name stands for, in the spelling of any dialect.
+/// The events that a name means, in the spelling of any dialect.
 ///
 /// ```
 /// use ollm_protocol::{EventKind, dialect};
 /// assert_eq!(dialect::event_named("PreToolUse").unwrap().kinds, [EventKind::BeforeTool]);
 /// assert_eq!(dialect::event_named("on-file-change").unwrap().kinds.len(), 3);
 /// ```
-pub fn event_named(name: &str) -> Result<Named, UnknownEvent> {
+pub fn event_named(name: &str) -> Result<NamedEvents, UnknownEvent> {
     if let Some(custom) = name.strip_prefix("custom:").filter(|custom| !custom.is_empty()) {
-        return Ok(Named { kinds: vec![EventKind::Custom], custom: Some(custom.to_owned()) });
+        return Ok(NamedEvents { kinds: vec![EventKind::Custom], custom: Some(custom.to_owned()) });
     }
     let kinds = kinds_spelled(name);
     if kinds.is_empty() {
         return Err(UnknownEvent { name: name.to_owned(), nearest: nearest(name) });
     }
-    Ok(Named { kinds, custom: None })
+    Ok(NamedEvents { kinds, custom: None })
 }
 
-/// Whether a name stands for events; cheaper than [`event_named`] where the answer is no.
+/// Whether a name means events; faster than [`event_named`] if it does not.
 pub fn is_event(name: &str) -> bool {
     name.strip_prefix("custom:").is_some_and(|custom| !custom.is_empty()) || !kinds_spelled(name).is_empty()
 }
@@ -302,12 +321,12 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
     all().find(|dialect| dialect.name() == name)
 }
 
-/// The dialect of another agent with this name.
+/// The dialect of the other agent with this name.
 pub fn agent_named(name: &str) -> Option<&'static AgentDialect> {
     AGENTS.iter().copied().find(|agent| agent.name == name)
 }
 
-/// The dialect that the spelling of an event key stands for.
+/// The dialect that uses this spelling of an event key.
 pub fn by_spelling(event_key: &str) -> &'static dyn Dialect {
     if event_key.starts_with("custom:") {
         return OLLM;
@@ -325,7 +344,7 @@ pub fn by_spelling(event_key: &str) -> &'static dyn Dialect {
 }
 
 impl End {
-    /// Why an end that is not a clean exit counts as a failure, with the hook's last words.
+    /// Why a process that did not exit cleanly counts as failed, with its last output.
     pub fn failure(self, stderr: &[u8]) -> Option<String> {
         let what = match self {
             End::Exited(0) => return None,
@@ -348,12 +367,12 @@ fn last_line(bytes: &[u8]) -> String {
     line.trim().chars().take(300).collect()
 }
 
-/// Reads the one JSON object a request consists of.
+/// Reads the JSON object of a request.
 fn request_object(bytes: &[u8]) -> Result<Map<String, Value>, DialectError> {
     json::request(bytes).map_err(|error| DialectError::NotJson(error.to_string()))
 }
 
-/// Takes a field that must be text.
+/// Removes and returns a field that must be text.
 fn take_text(object: &mut Map<String, Value>, field: &'static str) -> Result<String, DialectError> {
     match object.shift_remove(field) {
         Some(Value::String(text)) => Ok(text),
@@ -362,7 +381,7 @@ fn take_text(object: &mut Map<String, Value>, field: &'static str) -> Result<Str
     }
 }
 
-/// Takes a field that must be an object, empty when absent or null.
+/// Removes and returns a field that must be an object; empty if it is absent or null.
 fn take_object(object: &mut Map<String, Value>, field: &'static str) -> Result<Map<String, Value>, DialectError> {
     match object.shift_remove(field) {
         Some(Value::Object(map)) => Ok(map),
@@ -371,18 +390,18 @@ fn take_object(object: &mut Map<String, Value>, field: &'static str) -> Result<M
     }
 }
 
-/// Renames a field; a field of the new name that is in the way is replaced.
+/// Renames a field, and replaces an existing field of the new name.
 fn rename(object: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = object.shift_remove(from) {
         object.insert(to.to_owned(), value);
     }
 }
 
-/// The kind of file change, in the words of `changes.type`.
+/// The kinds of file change, as `changes.type` spells them.
 const CHANGES: &[(EventKind, &str)] =
     &[(EventKind::FileCreated, "created"), (EventKind::FileEdited, "modified"), (EventKind::FileDeleted, "deleted")];
 
-/// The event behind a name and, where the name leaves it open, the data.
+/// The event with this name. If the name is ambiguous, the data decides.
 fn kind_of(name: &str, data: &mut Map<String, Value>) -> Result<EventKind, DialectError> {
     let named = event_named(name)?;
     if let Some(custom) = named.custom {
@@ -391,7 +410,8 @@ fn kind_of(name: &str, data: &mut Map<String, Value>) -> Result<EventKind, Diale
     if let [kind] = named.kinds.as_slice() {
         return Ok(*kind);
     }
-    let change = data.get("changes").and_then(|changes| changes.get("type")).and_then(Value::as_str);
+    let changes = data.get("changes");
+    let change = changes.and_then(|changes| changes.get("type").unwrap_or(changes).as_str());
     let kind = CHANGES.iter().find(|(_, word)| Some(*word) == change).map(|(kind, _)| *kind);
     Ok(kind.unwrap_or(EventKind::FileEdited))
 }

@@ -1,7 +1,7 @@
-//! The moments of an agent's life, and what is known at each of them.
+//! The kinds of events, and the data of each.
 //!
-//! One table says everything about an event that does not depend on a dialect: its canonical name, whether a refusal
-//! can stop anything, and its data fields. How a dialect spells it is that dialect's own business.
+//! One table has everything about an event that does not depend on a dialect: its canonical name, the effect of a
+//! refusal, and its data fields. Each dialect has its own spelling of an event.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ mod sample;
 pub use build::EventError;
 pub use file_change::FileChange;
 
-/// A moment in an agent's life.
+/// The kind of an event: a moment in an agent's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the table below describes every one of them")]
 #[non_exhaustive]
@@ -46,14 +46,14 @@ pub enum EventKind {
     Custom,
 }
 
-/// What a refusal does at an event.
+/// The effect of a refusal at an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Power {
     /// The operation does not happen.
     Stops,
-    /// The operation has happened; the refusal is told to the model.
+    /// The operation has already happened; the model gets the refusal as feedback.
     Feedback,
-    /// Nothing is left to stop: the refusal ends the chain and is reported.
+    /// There is nothing to stop; the refusal ends the chain and is reported.
     Reports,
 }
 
@@ -75,13 +75,13 @@ pub struct Row {
     pub kind: EventKind,
     /// Its canonical, snake_case name.
     pub name: &'static str,
-    /// What a refusal does.
+    /// The effect of a refusal.
     pub power: Power,
-    /// Its data fields beside [`COMMON`].
+    /// Its data fields in addition to [`COMMON`].
     pub fields: &'static [(&'static str, Shape)],
 }
 
-/// The data fields every event may carry.
+/// The data fields that every event may have.
 pub const COMMON: &[(&str, Shape)] = &[
     ("session_id", Shape::Text),
     ("cwd", Shape::Text),
@@ -222,18 +222,26 @@ impl EventKind {
         matches!(self, EventKind::FileCreated | EventKind::FileEdited | EventKind::FileDeleted)
     }
 
-    /// Whether this is about a call of a tool.
+    /// Whether this is about a tool call.
     pub fn is_tool_call(self) -> bool {
         matches!(self, EventKind::BeforeTool | EventKind::AfterTool)
     }
 
-    /// The data field that a matcher looks at.
+    /// The data fields with a tool's name and arguments: of a call, or of a call that a person is asked about.
+    pub fn call_fields(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            EventKind::BeforeTool | EventKind::AfterTool => Some(("tool_name", "args")),
+            EventKind::ApprovalRequest => Some(("operation", "details")),
+            _ => None,
+        }
+    }
+
+    /// The data field that a matcher checks.
     pub fn subject_field(self) -> Option<&'static str> {
         match self {
-            EventKind::BeforeTool | EventKind::AfterTool => Some("tool_name"),
             EventKind::Notification => Some("event_type"),
             EventKind::Custom => Some("eventName"),
-            _ => None,
+            _ => self.call_fields().map(|(name, _)| name),
         }
     }
 
@@ -243,16 +251,17 @@ impl EventKind {
     }
 }
 
-/// One event: what happened, and the canonical data known about it.
+/// One event: its kind, and its canonical data.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
-    /// What is known, under the canonical field names of the table; other fields pass through.
+    /// The data under the canonical field names of the table. Other fields pass through.
     pub data: Map<String, Value>,
 }
 
-/// Spellings of canonical fields that hosts are known to send.
+/// Other spellings of canonical fields that some hosts send.
 const SPELLINGS: &[(&str, &str)] = &[
     ("sessionId", "session_id"),
     ("toolName", "tool_name"),
@@ -269,7 +278,7 @@ const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 impl Event {
-    /// An event with whatever data there is, for who checked it or must take what comes; [`Event::new`] checks it.
+    /// An event with any data, for callers that checked it or must accept anything. [`Event::new`] checks the data.
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
@@ -280,7 +289,7 @@ impl Event {
         Event { kind, data: data.into_iter().map(|(name, value)| (name.to_owned(), value)).collect() }
     }
 
-    /// An event whose data may use other spellings of the canonical fields, or be no object at all.
+    /// An event whose data may use other spellings of the canonical fields, or may not be an object.
     pub fn from_loose(kind: EventKind, data: Value) -> Event {
         let mut data = match data {
             Value::Object(map) => map,
@@ -302,7 +311,7 @@ impl Event {
         if kind.is_file() {
             name_changes(&mut data);
         }
-        // Where others say only the path of a file, it is the file.
+        // Some hosts send only the path of a file, as `file`.
         if kind.is_file() && !data.contains_key("path") && data.get("file").is_some_and(Value::is_string) {
             let path = data.shift_remove("file").unwrap_or_default();
             data.insert("path".to_owned(), path);
@@ -310,12 +319,12 @@ impl Event {
         Event { kind, data }
     }
 
-    /// What a matcher looks at: the tool name, a notification's type, a custom event's name.
+    /// The subject for matchers: the tool name, a notification's type, a custom event's name.
     pub fn subject(&self) -> Option<&str> {
         self.kind.subject_field().and_then(|field| self.text(field))
     }
 
-    /// The field that matchers look at, where the event should have it and does not: nobody can tell which hooks it is for.
+    /// The matcher field, if the event should have it and does not. Then the event's hooks cannot be determined.
     pub fn missing_subject(&self) -> Option<&'static str> {
         self.kind.subject_field().filter(|field| self.text(field).is_none_or(str::is_empty))
     }
@@ -325,14 +334,14 @@ impl Event {
         self.data.get(field).and_then(Value::as_str)
     }
 
-    /// The session's id, wherever the host put it.
+    /// The session's id, from any field in which hosts send it.
     pub fn session_id(&self) -> Option<&str> {
         self.text("session_id").or_else(|| self.data.get("session")?.get("id")?.as_str())
     }
 
     /// Whether it happened to an agent that another agent started.
     ///
-    /// Hosts say so by naming that agent. The start and the end of such an agent happen to the one that started it.
+    /// In that case, hosts name the agent. The start and end of such an agent happen to the agent that started it.
     pub fn is_subagents(&self) -> bool {
         let about_one = matches!(self.kind, EventKind::SubagentStart | EventKind::SubagentStop);
         !about_one && self.text("agent_id").is_some_and(|id| !id.is_empty())
@@ -343,7 +352,13 @@ impl Event {
         self.data.get("args").and_then(Value::as_object)
     }
 
-    /// What the tool call does, as far as its tool declares it or its arguments tell.
+    /// The name and the arguments of the tool that it is about.
+    pub fn call(&self) -> Option<(&str, Option<&Map<String, Value>>)> {
+        let (name, args) = self.kind.call_fields()?;
+        Some((self.text(name).unwrap_or_default(), self.data.get(args).and_then(Value::as_object)))
+    }
+
+    /// The effects of the tool call, as its tool declares them or its arguments suggest.
     pub fn effects(&self) -> Vec<CallEffect<'_>> {
         let name = self.text("tool_name").unwrap_or_default();
         match self.data.get("args") {
@@ -353,8 +368,8 @@ impl Event {
         }
     }
 
-    /// The files the event is about, as the host spelled them, each once: the fields of file events, the file arguments
-    /// of a tool, the files of a commit.
+    /// The files of the event, in the host's spelling, each once. They come from the fields of file events, the file
+    /// arguments of a tool, and the files of a commit.
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
@@ -374,8 +389,8 @@ impl Event {
 
     /// The same event with data that earlier hooks returned.
     ///
-    /// The event's own fields cannot be overwritten, nor can the fields of the table be made up: a later hook must be
-    /// able to believe that what stands in them came from the host.
+    /// Data cannot overwrite the event's own fields or add fields of the table. So a later hook can trust that these
+    /// fields come from the host.
     #[must_use]
     pub fn with_extra(mut self, extra: &Map<String, Value>) -> Event {
         for (name, value) in extra {
@@ -386,13 +401,13 @@ impl Event {
         self
     }
 
-    /// The names of the tools on offer, whether listed as names or as objects with a `name`.
+    /// The names of the offered tools, whether listed as names or as objects with a `name`.
     pub fn offered_tools(&self) -> Vec<&str> {
         let offered = self.data.get("available_tools").and_then(Value::as_array);
         offered.into_iter().flatten().filter_map(tool_name).collect()
     }
 
-    /// Drops every offered tool that is not in `kept`.
+    /// Removes every offered tool that is not in `kept`.
     pub fn keep_tools(&mut self, kept: &[String]) {
         if let Some(Value::Array(offered)) = self.data.get_mut("available_tools") {
             offered.retain(|tool| tool_name(tool).is_some_and(|name| kept.iter().any(|keep| keep == name)));
@@ -400,7 +415,7 @@ impl Event {
     }
 }
 
-/// Where `changes` is text it is the diff, as in JSON-RPC requests, and the particulars stand under `changeInfo`.
+/// In JSON-RPC requests, `changes` is the diff as text, and the details are under `changeInfo`.
 fn name_changes(data: &mut Map<String, Value>) {
     if data.get("changes").is_some_and(Value::is_string) && !data.contains_key("diff") {
         let diff = data.shift_remove("changes").unwrap_or_default();
@@ -413,7 +428,7 @@ fn name_changes(data: &mut Map<String, Value>) {
     }
 }
 
-/// The path of a file that is named by its path, or described by an object with a `path` or `file_path`.
+/// The path of a file, which may be text or an object with a `path` or `file_path`.
 fn file_path(file: &Value) -> Option<&str> {
     let described =
         || ["absolutePath", "path", "file_path"].iter().find_map(|name| file.get(name)).and_then(Value::as_str);

@@ -1,5 +1,5 @@
-//! Hooks in two stages: [`HookSpec`] is what somebody declared, [`Hook`] is what has been found valid, with every
-//! default applied and the basis of each default remembered.
+//! Hooks in two stages: [`HookSpec`] is the declaration, and [`Hook`] is the valid hook. A valid hook has all defaults
+//! applied, and knows where each value comes from.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_condition::{Condition, ConditionError};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 
-use crate::dialect::{self, Dialect};
-use crate::event::EventKind;
+use crate::dialect::{Addressee, Dialect, HookAnswer, Output};
+use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
 
@@ -21,17 +21,23 @@ mod error;
 mod held;
 mod interpreter;
 pub mod key;
+mod limits;
 mod permissions;
+mod requires;
+mod spec;
 mod valid;
 
 pub use action::{Action, ActionSpec, Builtin, Needs, holds_shell_characters};
 pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
-pub use held::Held;
+pub use held::HeldText;
 pub use interpreter::{Runs, runs};
+pub use limits::LimitsSpec;
 pub use permissions::{DefaultBox, PermissionsSpec};
+pub use requires::{RateLimit, Requires};
+pub use spec::HookSpec;
 
-/// The programs a hook may name without a path.
+/// The programs that a hook may name without a path.
 pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx", "uvx"];
 
 /// Where a hook comes from; this decides whether it needs approval.
@@ -39,36 +45,36 @@ pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx
 pub enum Source {
     /// Part of the program that embeds the engine.
     Builtin,
-    /// Required by the machine's policy.
+    /// The machine's policy requires it.
     Policy,
-    /// Written by the user, in the user's own folder.
+    /// The user wrote it, in the user's own folder.
     User,
-    /// Came with a project.
+    /// It came with a project.
     Workspace,
-    /// Part of an extension that was found in place.
+    /// It is part of an extension that was found in place.
     Extension,
-    /// Part of something we downloaded.
+    /// It is part of a download.
     Downloaded,
 }
 
 impl Source {
-    /// Whether no user can switch it off with all other hooks.
+    /// Whether it stays on when the user switches all hooks off.
     pub fn is_required(self) -> bool {
         matches!(self, Source::Builtin | Source::Policy)
     }
 }
 
-/// Whose folder a hook was found in; this decides the order.
+/// The layer of the folder with the hook's file; this decides the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layer {
-    /// The user's.
+    /// The user's folder.
     #[default]
     User,
-    /// The project's.
+    /// The project's folder.
     Workspace,
 }
 
-/// How urgent a hook is among those of its rank.
+/// The urgency of a hook among those of its rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Priority {
@@ -79,29 +85,29 @@ pub enum Priority {
     Low,
 }
 
-/// What a failed hook means for the operation.
+/// How a failed hook affects the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OnFailure {
-    /// It goes on.
+    /// The operation goes on.
     Allow,
-    /// It is blocked.
+    /// The operation is blocked.
     Block,
     /// A person decides.
     Ask,
 }
 
-/// Where a value that applies comes from.
+/// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// The hook says so itself.
+    /// The hook declares it.
     Hook,
-    /// The configuration says so.
+    /// The configuration sets it.
     Config,
-    /// The hook's dialect says so.
+    /// It is the default of the hook's dialect.
     Dialect,
 }
 
-/// A value and what it rests on.
+/// A value and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
@@ -111,7 +117,7 @@ pub struct Setting<T> {
 }
 
 impl<T> Setting<T> {
-    /// The hook's own value, or else its dialect's.
+    /// The hook's own value, or the default of its dialect.
     fn of(own: Option<T>, default: T) -> Setting<T> {
         let basis = if own.is_some() { Basis::Hook } else { Basis::Dialect };
         Setting { value: own.unwrap_or(default), basis }
@@ -127,6 +133,16 @@ pub enum Timeout {
     Exact(Duration),
 }
 
+impl Timeout {
+    /// The duration, with this unit for a bare number; `None` if it is not a valid time.
+    pub fn duration(self, unit: Duration) -> Option<Duration> {
+        match self {
+            Timeout::Bare(number) => Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok(),
+            Timeout::Exact(value) => Some(value),
+        }
+    }
+}
+
 /// Where a hook is declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
@@ -138,68 +154,25 @@ pub struct Origin {
     pub column: usize,
 }
 
-/// What a hook may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct LimitsSpec {
-    pub time: Option<Timeout>,
-    pub cpu: Option<Duration>,
-    pub memory: Option<u64>,
-    pub processes: Option<u64>,
-    pub files: Option<u64>,
-    pub file_size: Option<u64>,
-    pub output: Option<u64>,
-}
-
-/// How often a hook may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RateLimit {
-    /// At most so often in any sixty seconds.
-    pub per_minute: Option<u32>,
-    /// At least so long between the starts of two runs.
-    pub cooldown: Option<Duration>,
-}
-
-impl RateLimit {
-    /// The limit in a few words, if there is one.
-    pub fn describe(&self) -> Option<String> {
-        let per_minute = self.per_minute.map(|count| format!("{count} per minute"));
-        let cooldown = self.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("once in {pause:?}"));
-        let parts: Vec<String> = [per_minute, cooldown].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
-}
-
-/// What must be there for a hook to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Requires {
-    /// Programs on the search path.
-    pub commands: Vec<String>,
-    /// Files, relative to the project root or absolute.
-    pub files: Vec<String>,
-    /// Services that answer, as `host:port`.
-    pub services: Vec<String>,
-}
-
-/// For which agents of a session a hook runs.
+/// The agents of a session for which a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reach {
-    /// The agent the person speaks to.
+    /// The agent that the person speaks to.
     Main,
-    /// The agents it started.
+    /// The agents that it started.
     Subagents,
     /// All of them.
     All,
 }
 
-/// A variable that is handed to a hook although its declaration does not hold the value.
+/// A variable for a hook whose value is not in the hook's declaration.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Variable {
     /// Its name.
     pub name: String,
     /// Its value.
-    pub value: Held,
-    /// Whether the value must never be shown.
+    pub value: HeldText,
+    /// Whether the value is a secret.
     pub secret: bool,
 }
 
@@ -210,157 +183,14 @@ impl fmt::Debug for Variable {
     }
 }
 
-/// A hook as declared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are those of the keys in a hook file")]
-pub struct HookSpec {
-    pub id: String,
-    pub name: String,
-    pub version: String,
-    pub description: Option<String>,
-    /// The events, as written.
-    pub events: Vec<String>,
-    pub matcher: Option<String>,
-    pub action: ActionSpec,
-    pub dialect: Option<String>,
-    pub timeout: Option<Timeout>,
-    pub on_failure: Option<OnFailure>,
-    pub priority: Priority,
-    pub parallel: bool,
-    /// Whether it can be kept between events: it answers one line for each line, and ends with its input.
-    pub persistent: bool,
-    /// `async`: nobody waits for it, and it decides nothing.
-    pub detached: Option<bool>,
-    pub file_patterns: Vec<String>,
-    /// `if`, in CEL.
-    pub condition: Option<String>,
-    pub rate_limit: RateLimit,
-    pub requires: Requires,
-    /// `scope`.
-    pub reach: Option<Reach>,
-    pub env: Vec<(String, String)>,
-    pub pass_env: Vec<String>,
-    pub cwd: Option<PathBuf>,
-    /// Further files the script depends on, absolute.
-    pub inputs: Vec<PathBuf>,
-    pub limits: LimitsSpec,
-    /// What its program may do, as declared.
-    pub permissions: Option<PermissionsSpec>,
-    pub enabled: bool,
-    pub source: Source,
-    pub layer: Layer,
-    pub extension: Option<String>,
-    /// The folder whose whole content decides what happens: that of the extension.
-    pub tree: Option<PathBuf>,
-    /// The group whose members are approved together.
-    pub group: Option<String>,
-    /// The agent in whose own file it stands, and which runs it by itself.
-    #[serde(deserialize_with = "known_agent")]
-    pub read_from: Option<AgentName>,
-    pub origin: Origin,
-    /// The root of the project it came with.
-    pub project: Option<PathBuf>,
-}
-
-/// The name of an agent that we know.
-type AgentName = &'static str;
-
-/// The agent with a name that was written down.
-fn known_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static str>, D::Error> {
-    let name = Option::<String>::deserialize(deserializer)?;
-    let known = |name: String| dialect::agent_named(&name).ok_or_else(|| D::Error::custom("no such agent"));
-    Ok(name.map(known).transpose()?.map(|agent| agent.name))
-}
-
-impl HookSpec {
-    /// A hook with nothing but an id, an event and an action; the name is the id.
-    pub fn new(id: impl Into<String>, event: impl Into<String>, action: ActionSpec) -> HookSpec {
-        let id = id.into();
-        HookSpec {
-            name: id.clone(),
-            id,
-            version: "1.0.0".to_owned(),
-            description: None,
-            events: vec![event.into()],
-            matcher: None,
-            action,
-            dialect: None,
-            timeout: None,
-            on_failure: None,
-            priority: Priority::default(),
-            parallel: false,
-            persistent: false,
-            detached: None,
-            file_patterns: Vec::new(),
-            condition: None,
-            rate_limit: RateLimit::default(),
-            requires: Requires::default(),
-            reach: None,
-            env: Vec::new(),
-            pass_env: Vec::new(),
-            cwd: None,
-            inputs: Vec::new(),
-            limits: LimitsSpec::default(),
-            permissions: None,
-            enabled: true,
-            source: Source::User,
-            layer: Layer::User,
-            extension: None,
-            tree: None,
-            group: None,
-            read_from: None,
-            origin: Origin::default(),
-            project: None,
-        }
-    }
-
-    /// Its id among the hooks of its own project, wherever we are: see [`HookSpec::id_in`].
-    pub fn own_id(&self) -> &str {
-        let elsewhere = self.project.as_ref().and_then(|project| {
-            let own = self.id.strip_suffix(project.to_str()?)?;
-            own.strip_suffix('@')
-        });
-        elsewhere.unwrap_or(&self.id)
-    }
-
-    /// An id under which a hook of a project that encloses ours is known here: no hook of ours can have it.
-    pub fn id_in(project: &Path, id: &str) -> String {
-        format!("{id}@{}", project.display())
-    }
-
-    /// The hook in a message: what it is called, and whose it is.
-    pub fn title(&self) -> String {
-        let HookSpec { source, name, extension, .. } = self;
-        match extension {
-            Some(extension) => format!("hook `{name}` of extension `{extension}`"),
-            None => format!("{} hook `{name}`", source.name()),
-        }
-    }
-
-    /// Whether it runs a program of its own.
-    pub fn runs_program(&self) -> bool {
-        matches!(self.action.needs(), Needs::Program { .. } | Needs::Shell(_))
-    }
-
-    /// Its title and the id that commands take.
-    pub fn label(&self) -> String {
-        if self.id == self.name { self.title() } else { format!("{} ({})", self.title(), self.id) }
-    }
-
-    /// The file whose content decides what happens, if there is one.
-    pub fn script(&self) -> Option<&PathBuf> {
-        self.action.descriptor().script()
-    }
-}
-
-/// What the user's configuration says about all hooks.
+/// The user's configuration for all hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The programs a hook may name without a path.
+    /// The programs that a hook may name without a path.
     pub whitelist: Vec<String>,
-    /// A timeout for hooks that have none of their own.
+    /// The timeout of hooks that declare none.
     pub timeout: Option<Duration>,
-    /// Whether hooks that declare no permissions are held to the least.
+    /// Whether hooks without declared permissions run in a box with the minimum.
     pub default_box: DefaultBox,
 }
 
@@ -374,7 +204,7 @@ impl Default for Rules {
 /// A valid hook.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// What was declared.
+    /// The declaration.
     pub spec: HookSpec,
     /// The events it is for.
     pub events: Vec<EventKind>,
@@ -382,32 +212,32 @@ pub struct Hook {
     pub matcher: Matcher,
     /// What it does.
     pub action: Action,
-    /// How it is spoken to.
+    /// The dialect that it speaks.
     pub dialect: &'static dyn Dialect,
     /// How long it may take.
     pub timeout: Setting<Duration>,
-    /// What its failure means.
+    /// How its failure affects the operation.
     pub on_failure: Setting<OnFailure>,
-    /// For which agents it runs.
+    /// The agents for which it runs.
     pub reach: Setting<Reach>,
-    /// What its program is held to, declared or not; nothing where it runs without a box, or runs no program.
+    /// The permissions of its program, declared or not. `None` if it runs without a box, or runs no program.
     pub permissions: Option<PermissionsSpec>,
-    /// Why it is switched off, where that is not its declaration's own word.
+    /// Why it is switched off, if its own declaration does not switch it off.
     pub off: Option<String>,
-    /// The settings of its extension, as variables; no part of what is approved.
+    /// The settings of its extension, as variables; not part of what is approved.
     pub settings: Vec<Variable>,
-    /// The files it is for; without patterns, events about any file and about none.
+    /// The files it is for. Without patterns, it is for every event.
     pub patterns: FilePatterns,
-    /// The condition under which it runs. One that cannot be read does not make the hook go away: it may be a gate, and then
-    /// it stands in the way.
+    /// The condition under which it runs. A hook with an unreadable condition is kept, because it may be a gate: then
+    /// it fails.
     pub condition: Option<Result<Arc<Condition>, ConditionError>>,
-    /// Why it can do nothing, where it only stands in for one that could not be loaded: at every event it is for, it has
-    /// failed.
+    /// Why it fails at each of its events, if it replaces a hook that could not be loaded.
     pub broken: Option<String>,
 }
 
 impl Hook {
-    /// Checks a declared hook and applies the defaults. Its templates are text here; the engine reads them when it runs.
+    /// Checks a declared hook and applies the defaults. Its templates stay text here; the engine reads them at run
+    /// time.
     ///
     /// ```
     /// use ollm_protocol::hook::action::CommandSpec;
@@ -419,6 +249,7 @@ impl Hook {
         let (events, names) = valid::events(&spec.events)?;
         let matcher = valid::matcher(spec.matcher.as_deref(), &events, names)?;
         let dialect = valid::spoken(&spec)?;
+        valid::spoken_as(&spec, dialect, &events)?;
         let action = spec.action.descriptor().check(&spec, &events, rules)?;
         valid::bounds(&spec)?;
         let timeout = valid::timeout(&spec, rules, dialect)?;
@@ -447,6 +278,20 @@ impl Hook {
         })
     }
 
+    /// Writes the event as the hook reads it.
+    pub fn written(&self, event: &Event) -> Vec<u8> {
+        let HookSpec { name, version, spoken_as, .. } = &self.spec;
+        self.dialect.write_event(event, &Addressee { name, version, spoken_as: spoken_as.as_deref() })
+    }
+
+    /// Reads the hook's output.
+    pub fn heard(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer {
+        match &self.spec.spoken_as {
+            Some(event) => self.dialect.read_verdict_of(event, kind, output),
+            None => self.dialect.read_verdict(kind, output),
+        }
+    }
+
     /// The id.
     pub fn id(&self) -> &str {
         &self.spec.id
@@ -457,13 +302,13 @@ impl Hook {
         self.spec.runs_program()
     }
 
-    /// The file whose content decides what happens, if there is one.
+    /// The file whose content decides what it does, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
         self.action.script()
     }
 
-    /// The file of the hook that a word of its command line names, where that file's path is no text: the word can then only
-    /// look like it. Nothing if two files look the same.
+    /// The hook's own file that a word of its command line names, if the file's path is not UTF-8. The word can then
+    /// only resemble the path. `None` if it resembles two files.
     pub fn own_file(&self, word: &str) -> Option<&Path> {
         if !word.contains(char::REPLACEMENT_CHARACTER) {
             return None;
@@ -474,18 +319,18 @@ impl Hook {
         alike.all(|other| other == found).then_some(found)
     }
 
-    /// Whether nobody waits for it at this event, so that it decides nothing.
+    /// Whether it runs in the background at this event, so that it decides nothing.
     pub fn detached(&self, kind: EventKind) -> bool {
         self.spec.detached.unwrap_or_else(|| self.dialect.defaults().detached.contains(&kind))
     }
 
-    /// Whether its failure stands in the way of the operation.
+    /// Whether its failure stops the operation or makes it ask.
     pub fn is_gate(&self) -> bool {
         self.on_failure.value != OnFailure::Allow
     }
 }
 
-/// Enums with a name in files and reports.
+/// Gives the values of an enum names for files and reports.
 macro_rules! named {
     ($type:ty { $($variant:ident = $name:literal),+ }) => {
         impl $type {

@@ -1,5 +1,5 @@
-//! JSON as other programs write it: objects among log lines, doubled keys, half surrogate pairs, values whose end must
-//! be found without waiting for the end of the stream.
+//! Reads JSON from other programs: objects among log lines, doubled keys, half surrogate pairs. Finds the end of a
+//! value without waiting for the end of the stream.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,35 +7,35 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// How many bytes all failed attempts at one text may read together, so that hostile text costs bounded time.
+/// The most bytes that all failed attempts at one text may read, so that hostile text costs bounded time.
 const PATIENCE: usize = 8 << 20;
 
-/// What one failed attempt costs beside the bytes it read.
+/// The extra cost of one failed attempt, in bytes.
 const ATTEMPT: usize = 128;
 
-/// Values nested deeper are left out, so that what stands beside them can still be read.
+/// The deepest nesting that is read. Deeper values are left out, so that the values beside them can still be read.
 const DEEPEST: usize = 100;
 
-/// One JSON object; of a doubled key the last value is in `fields`, the earlier ones are kept aside.
+/// One JSON object. For a doubled key, `fields` has the last value, and the earlier ones are kept separately.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object {
     pub(crate) fields: Map<String, Value>,
-    /// What a later value of the same key replaced, here and further in, by its path.
+    /// Values that a later value of the same key replaced, at any depth, each with its path.
     shadowed: Vec<(Vec<String>, Value)>,
-    /// Values were nested too deeply and are left out.
+    /// Whether values were left out because they were nested too deeply.
     pub(crate) cut: bool,
-    /// Escapes that stand for no character were replaced.
+    /// Whether invalid escapes were replaced.
     pub(crate) mended: bool,
 }
 
 impl Object {
-    /// Every value written for a key, the shadowed ones included.
+    /// Every value of a key, including the replaced ones.
     pub(crate) fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Value> {
         let shadowed = self.shadowed.iter().filter(move |(path, _)| matches!(path.as_slice(), [only] if only == key));
         self.fields.get(key).into_iter().chain(shadowed.map(|(_, value)| value))
     }
 
-    /// The object under a key; where the key is doubled, everything the other objects say is shadowed in it.
+    /// The object under a key. If the key is doubled, the other objects' values count as replaced ones.
     pub(crate) fn inside(&self, key: &str) -> Option<Object> {
         let fields = self.values(key).find_map(Value::as_object)?.clone();
         let mut shadowed = Vec::new();
@@ -63,7 +63,7 @@ fn read_object(text: &str) -> Result<Object, serde_json::Error> {
     Ok(Object { fields, shadowed: collector.shadowed, cut: collector.cut, mended: false })
 }
 
-/// Reads a text that is one JSON object; escapes that stand for no character do not hide the rest of it.
+/// Reads a text that is one JSON object. An invalid escape does not hide the rest.
 fn read_mended(text: &str) -> Result<Object, serde_json::Error> {
     let error = match read_object(text) {
         Ok(object) => return Ok(object),
@@ -73,7 +73,7 @@ fn read_mended(text: &str) -> Result<Object, serde_json::Error> {
     Ok(Object { mended: true, ..read_object(&mended)? })
 }
 
-/// The one JSON object that a request consists of; doubled keys in it do not matter, the last value counts.
+/// The JSON object of a request. Of doubled keys, the last value counts.
 pub(crate) fn request(bytes: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -83,7 +83,7 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Map<String, Value>, serde_json::Er
     }
 }
 
-/// Collects a value, and beside it what doubled keys replaced. A value nested too deeply is nothing.
+/// Collects a value, and the values that doubled keys replaced. A value that is nested too deeply becomes null.
 #[derive(Default)]
 struct Collector {
     path: Vec<String>,
@@ -168,9 +168,9 @@ impl<'de> Visitor<'de> for &mut Collector {
     }
 }
 
-/// The text with every escaped half of a surrogate pair that stands alone replaced; nothing if there is none.
+/// Replaces every escaped half of a surrogate pair that stands alone; `None` if there is none.
 ///
-/// Programs that cut a string in the middle of a character write such halves.
+/// Programs that cut a string within a character write such halves.
 fn mend(text: &str) -> Option<String> {
     let mut mended = text.as_bytes().to_vec();
     let mut at = 0;
@@ -194,37 +194,37 @@ fn mend(text: &str) -> Option<String> {
     changed.then(|| String::from_utf8_lossy(&mended).into_owned())
 }
 
-/// The number behind `\uXXXX` at a place in a text.
+/// The number of `\uXXXX` at this place in a text.
 fn escaped_unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// What was found in a text that should be one JSON object.
+/// The result of searching a text that should be one JSON object.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "findings that do not depend on one another")]
 pub(crate) struct Scan {
     /// The objects, in order.
     pub(crate) objects: Vec<Object>,
-    /// Something other than white space stands before the last object.
+    /// Whether other text stands before the last object.
     pub(crate) before: bool,
-    /// Something other than white space stands after the last object.
+    /// Whether other text stands after the last object.
     pub(crate) after: bool,
-    /// The text was not valid UTF-8.
+    /// Whether the text was not valid UTF-8.
     pub(crate) lossy: bool,
-    /// There is an object that has no end or cannot be read; the objects found may be parts of it.
+    /// Whether an object has no end or is unreadable. The objects found may then be parts of it.
     pub(crate) broken: bool,
     /// Why the text as a whole is not JSON.
     pub(crate) error: Option<String>,
 }
 
 impl Scan {
-    /// Whether there was nothing but white space.
+    /// Whether there is only white space.
     pub(crate) fn is_blank(&self) -> bool {
         self.objects.is_empty() && !self.before && !self.after
     }
 
-    /// The one object the text consists of, if it does.
+    /// The object, if the text is exactly one.
     pub(crate) fn sole(&self) -> Option<&Object> {
         match self.objects.as_slice() {
             [object] if !self.before && !self.after && !self.lossy => Some(object),
@@ -233,7 +233,7 @@ impl Scan {
     }
 }
 
-/// Finds the JSON objects in a text, whatever stands around them.
+/// Finds the JSON objects in a text, among other text.
 pub(crate) fn scan(bytes: &[u8]) -> Scan {
     let text = String::from_utf8_lossy(bytes);
     let lossy = matches!(text, Cow::Owned(_));
@@ -253,7 +253,7 @@ pub(crate) fn scan(bytes: &[u8]) -> Scan {
                         scan.objects.push(object);
                         seen = from;
                     }
-                    // What cannot be read stays in sight as other text.
+                    // Unreadable text counts as other text.
                     Err(error) => {
                         scan.broken = true;
                         scan.error.get_or_insert_with(|| error.to_string());
@@ -322,7 +322,7 @@ pub struct ObjectEnd {
 pub struct NotAnObject(pub u8);
 
 impl ObjectEnd {
-    /// Looks at the next chunk; the answer is the offset behind the object's last byte, once it is there.
+    /// Reads the next chunk. Returns the offset after the object's last byte, once it has arrived.
     ///
     /// ```
     /// let mut end = ollm_protocol::ObjectEnd::default();
@@ -350,7 +350,7 @@ impl ObjectEnd {
                 }
                 b'"' if self.depth > 0 => self.in_string = true,
                 b' ' | b'\t' | b'\r' | b'\n' => {}
-                // A byte order mark in front of the object.
+                // A byte order mark before the object.
                 0xef | 0xbb | 0xbf if self.depth == 0 => {}
                 _ if self.depth == 0 => return Err(NotAnObject(byte)),
                 _ => {}

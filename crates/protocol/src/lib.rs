@@ -1,10 +1,10 @@
 //! Events, hooks, verdicts and tools, and the dialects that spell them.
 //!
-//! An [`Event`] is one moment in an agent's life. A [`Hook`] is something that wants to have a say at it. A
-//! [`Verdict`] is what it says. A [`Dialect`] puts events and verdicts on the wire and takes them off it again.
+//! An [`Event`] is one moment in an agent's work. A [`Hook`] reacts to events. A [`Verdict`] is a hook's decision. A
+//! [`Dialect`] reads and writes events and verdicts on the wire.
 //!
 //! This crate does no I/O and reads neither clock nor environment: bytes in, values out. Hooks written in Rust need
-//! nothing else; `examples/guard.rs` is one.
+//! only this crate; `examples/guard.rs` is one.
 
 #![forbid(unsafe_code)]
 
@@ -29,10 +29,10 @@ pub mod units;
 mod verdict;
 
 pub use code::{Code, CodeClass};
-pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
+pub use dialect::{Dialect, DialectError, End, HookAnswer, Output, Reply, Request};
 pub use event::{Event, EventError, EventKind, FileChange};
 pub use hook::{
-    Action, ActionSpec, Basis, Builtin, DefaultBox, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec,
+    Action, ActionSpec, Basis, Builtin, DefaultBox, Endpoint, HeldText, Hook, HookError, HookSpec, Layer, LimitsSpec,
     Needs, OnFailure, Origin, PermissionsSpec, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout,
     Variable,
 };

@@ -1,7 +1,8 @@
 //! Which subjects a hook cares about: `*`, exact names, `prefix*`, lists with `|`, `builtin:*`, and `re:` expressions.
 //!
-//! A tool has a name in each agent's vocabulary; a matcher that fits one of them fits the tool, whoever calls it. Agents join the
-//! server and the tool of an MCP call by different signs, so these signs, and where the server ends, do not count.
+//! A tool has a name in each agent's vocabulary. A matcher that fits one of these names fits the tool, under every
+//! agent. Agents join the server and the tool of an MCP call by different signs. So the signs, and the place where the
+//! server ends, do not matter.
 
 use std::borrow::Cow;
 
@@ -11,36 +12,36 @@ use crate::event::EventKind;
 use crate::tool::table::TOOLS;
 use crate::tool::{Declaration, declared};
 
-/// Longer expressions are refused: they cost time to compile at every start.
+/// The longest expression; longer ones take too long to compile at every start.
 const LONGEST_EXPRESSION: usize = 10_000;
-/// Stands for a server that the agent does not name.
+/// The server name in calls whose agent does not name the server.
 pub(crate) const UNNAMED_SERVER: &str = "unknown";
-/// In more places an MCP name is not parted otherwise for an expression.
+/// The most ways of splitting an MCP name that are tried for an expression.
 const MOST_PARTINGS: usize = 16;
 
 /// A compiled matcher.
 #[derive(Clone, Debug)]
 pub enum Matcher {
-    /// Matches everything, also events without a subject.
+    /// Matches everything, including events without a subject.
     Any,
     /// Matches a subject that fits one of the patterns.
     List(Vec<Pattern>),
-    /// Matches a subject in which the expression is found.
+    /// Matches a subject that contains a match of the expression.
     Expression(Regex),
 }
 
 /// One alternative of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// This very name.
+    /// Exactly this name.
     Exact(String),
-    /// Every name that begins like this.
+    /// Every name with this prefix.
     Prefix(String),
     /// Every tool that does not come from an MCP server.
     Builtin,
 }
 
-/// What matchers look at: a tool under all its names, a notification's type, a custom event's name.
+/// The subject of matchers: a tool with all its names, a notification's type, a custom event's name.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     name: &'a str,
@@ -49,20 +50,20 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// What an event of this kind is about.
+    /// The subject of an event of this kind.
     pub fn new(kind: EventKind, name: &'a str) -> Subject<'a> {
-        let is_call = kind.is_tool_call();
+        let is_call = kind.call_fields().is_some();
         Subject { name, tool: is_call.then(|| declared(name)).flatten(), is_call }
     }
 
-    /// The names under which hooks for exactly this subject are filed by [`Subject::key`].
+    /// The index keys of hooks for exactly this subject, as [`Subject::key`] makes them.
     pub fn keys(self) -> impl Iterator<Item = Cow<'a, str>> {
         let wanted = self.tool.into_iter().flat_map(Declaration::wanted_as).map(|tool| Cow::Borrowed(tool.name));
         let unknown = self.tool.is_none().then(|| self.key());
         unknown.into_iter().chain(wanted)
     }
 
-    /// One name for all names of the same tool.
+    /// One key for all names of the same tool.
     pub fn key(self) -> Cow<'a, str> {
         match self.tool {
             Some(tool) => tool.name.into(),
@@ -70,23 +71,23 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Every name that the prefixes of matchers are compared with, filed by [`prefix_key`].
+    /// Every name to compare with the prefixes of matchers, as [`prefix_key`] makes them.
     pub fn beginnings(self) -> impl Iterator<Item = Cow<'a, str>> {
         self.names().chain(self.wide_names()).map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
     }
 
-    /// Whether it is the tool of an MCP server that the agent does not name: any server may be meant.
+    /// Whether it is an MCP tool without a named server: it may be any server's.
     pub fn has_unnamed_server(self) -> bool {
         let server = self.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
         self.is_call && server == Some(UNNAMED_SERVER)
     }
 
-    /// The one name for an MCP tool, however its agent joins the parts.
+    /// The normalised name of an MCP tool, whichever signs its agent uses.
     fn joined(self) -> Option<String> {
         joined(self.name).filter(|_| self.is_call)
     }
 
-    /// The names of an MCP tool whose server may end elsewhere than where it is parted.
+    /// The names of an MCP tool with the server ending at other places.
     fn partings(self) -> impl Iterator<Item = String> {
         let parts = self.name.strip_prefix("mcp__").and_then(|name| name.split_once("__")).filter(|_| self.is_call);
         parts.into_iter().flat_map(|(server, tool)| {
@@ -105,16 +106,16 @@ impl<'a> Subject<'a> {
         std::iter::once(self.name).chain(others.filter(move |name| *name != self.name))
     }
 
-    /// The names of tools that do this one's work among others: only the whole name in a matcher means this one.
+    /// The names of tools that do this tool's work among others. Only the whole name in a matcher means this tool.
     fn wide_names(self) -> impl Iterator<Item = &'a str> {
         let wide = self.tool.into_iter().flat_map(|tool| tool.wanted_as().filter(|wide| !tool.does(wide)));
-        // Some agents have the name of another one's narrow tool for a wide one: `Write`.
+        // Some agents use another agent's name of a narrow tool for a wide one: `Write`.
         let means =
             |wide: &'static Declaration| move |name: &&str| declared(name).is_some_and(|it| it.name == wide.name);
         wide.flat_map(move |wide| wide.own_names().filter(means(wide))).map(|name| -> &'a str { name })
     }
 
-    /// Whether an expression means it, under any name that it may have.
+    /// Whether an expression matches any name of the subject.
     fn is_found_by(self, expression: &Regex) -> bool {
         let is_whole = |name: &str| expression.find(name).is_some_and(|found| found.len() == name.len());
         let may_be_meant = || self.has_unnamed_server() && expression.as_str().contains("mcp");
@@ -124,24 +125,24 @@ impl<'a> Subject<'a> {
             || may_be_meant()
     }
 
-    /// Whether a name that begins like this means it, under any name that it may have.
+    /// Whether a prefix fits any name of the subject.
     fn begins_with(self, prefix: &str) -> bool {
         let key = prefix_key(prefix);
         let may_be_meant = self.has_unnamed_server() && key.starts_with("mcp-");
         let own = || self.names().any(|name| name.starts_with(&*key));
         let joined = || self.joined().is_some_and(|name| name.starts_with(&*key));
-        // `editor*` and `write_*` are not written for whatever changes files, `fs_*` is.
+        // `editor*` and `write_*` do not mean every tool that changes files, but `fs_*` does.
         let is_narrow = || TOOLS.iter().any(|tool| !tool.is_wide() && tool.name.starts_with(&*key));
         let wide = || key.ends_with(is_sign) && !is_narrow() && self.wide_names().any(|name| name.starts_with(&*key));
         may_be_meant || own() || joined() || wide()
     }
 }
 
-/// A matcher that cannot mean what was written.
+/// A matcher without a valid meaning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatcherError {
-    /// A star elsewhere than at the end, or characters that only an expression gives a meaning.
+    /// A star elsewhere than at the end, or characters that only have a meaning in expressions.
     #[error("matcher `{0}` looks like a regular expression; write `re:{0}`, or use names, `prefix*` and `|`")]
     LooksLikeExpression(String),
     /// An expression that does not compile.
@@ -149,10 +150,10 @@ pub enum MatcherError {
     Invalid {
         /// What was written.
         expression: String,
-        /// What the compiler says.
+        /// The compiler's message.
         reason: String,
     },
-    /// An expression of unreasonable length.
+    /// The expression is too long.
     #[error("matcher expression of {0} characters is too long; the limit is {LONGEST_EXPRESSION}")]
     TooLong(usize),
     /// Nothing between two bars.
@@ -195,7 +196,7 @@ impl Matcher {
         }
     }
 
-    /// The matcher as text that parses to the same matcher.
+    /// The matcher as text, which parses to the same matcher.
     pub fn text(&self) -> String {
         match self {
             Matcher::Any => "*".to_owned(),
@@ -238,14 +239,25 @@ impl Pattern {
     }
 }
 
-/// One form for all prefixes that mean the same tools of MCP servers; others are as they are.
+/// One form for all prefixes that mean the same MCP tools. Other prefixes stay unchanged.
 pub fn prefix_key(prefix: &str) -> Cow<'_, str> {
-    joined(prefix).map_or(Cow::Borrowed(prefix), Cow::Owned)
+    words(prefix).map_or(Cow::Borrowed(prefix), |words| Cow::Owned(joined_words(words)))
 }
 
-/// An MCP name with one sign between all its words: `mcp__git__push`, `mcp_git_push` and `@git/push` are one.
+/// An MCP name with the same sign between all words: `mcp__git__push`, `mcp_git_push`, `@git/push` and `git__push`
+/// become one.
 fn joined(name: &str) -> Option<String> {
-    let rest = name.strip_prefix("mcp_").or_else(|| name.strip_prefix('@').filter(|rest| rest.contains('/')))?;
+    // A name with `__` may also be one of an agent's own tools.
+    words(name).or_else(|| name.contains("__").then_some(name)).map(joined_words)
+}
+
+/// The words of a name that can only be an MCP name.
+fn words(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("mcp_").or_else(|| name.strip_prefix('@').filter(|rest| rest.contains('/')));
+    rest.or_else(|| name.contains("___").then_some(name))
+}
+
+fn joined_words(rest: &str) -> String {
     let mut joined = String::from("mcp-");
     for letter in rest.chars() {
         match letter {
@@ -257,10 +269,10 @@ fn joined(name: &str) -> Option<String> {
             letter => joined.push(letter),
         }
     }
-    Some(joined)
+    joined
 }
 
-/// What agents join the words of a name by.
+/// Whether agents use this character to join the words of a name.
 fn is_sign(letter: char) -> bool {
     matches!(letter, '_' | '-' | '/')
 }
@@ -282,7 +294,7 @@ fn pattern(whole: &str, part: &str) -> Result<Pattern, MatcherError> {
     }
     match part {
         "builtin:*" => return Ok(Pattern::Builtin),
-        // The canonical name of all tools of servers.
+        // The canonical prefix of all MCP tools.
         "mcp" => return Ok(Pattern::Prefix("mcp__".to_owned())),
         _ => {}
     }
@@ -342,7 +354,7 @@ mod tests {
             ("run_shell*", &["shell", "Bash"]),
             ("Write|Edit", &["write_file", "replace", "apply_patch", "fs_write", "write_to_file"]),
             ("NotebookEdit", &["notebook_edit"]),
-            // Where one tool does several kinds of work, all of them are meant elsewhere.
+            // One tool does several kinds of work here, and separate tools do them elsewhere.
             ("fs_write", &["Write", "Edit", "apply_patch", "NotebookEdit", "editor", "developer__write"]),
             ("apply_patch|none", &["Edit", "Write", "fs_write"]),
             ("developer__text_editor", &["Edit", "read_file"]),
@@ -354,7 +366,11 @@ mod tests {
             ("re:^mcp__my-git__", &["mcp__my__git-push"]),
             ("mcp_git_push|@git/push", &["mcp__git__push"]),
             ("mcp_git_*", &["mcp__git__push"]),
-            // Where the server is not known, it may be this one.
+            ("git__push|none", &["mcp__git__push"]),
+            ("my-git___push", &["mcp__my-git__push", "mcp__my__git-push"]),
+            ("git___*", &["mcp__git__push"]),
+            ("developer__*", &["Bash"]),
+            // If the server is unknown, it may be this one.
             ("mcp__git__push", &["mcp__unknown__push"]),
             ("mcp__git__*", &["mcp__unknown__push"]),
             ("re:^mcp__git__", &["mcp__unknown__push"]),
@@ -372,9 +388,11 @@ mod tests {
             ("Bash", "mcp__unknown__push"),
             ("mcp__git__*", "mcp__github__push"),
             ("mcp_git_push", "git_push"),
+            ("git_push", "mcp__git__push"),
+            ("git__pull", "mcp__git__push"),
             ("Bash", "Write"),
             ("apply_patch", "Read"),
-            // A part of a name may be a part of many.
+            // A part of a name may be part of many names.
             ("write_*", "Edit"),
             ("editor*", "Edit"),
             ("re:^editor", "Read"),

@@ -12,28 +12,28 @@
 //! | `\*` | the character itself |
 //! | `!*.md` | takes away what patterns before it took in |
 //!
-//! Patterns are read in order, and the last one that matches decides. A list that begins with `!` starts out with every
-//! file taken in, so that `["!*.md"]` means everything but these. Case counts. A path outside the project is looked at by
-//! its base name, and by patterns without `/` only.
+//! Patterns are read in order, and the last one that matches decides. If a list begins with `!`, it starts with every
+//! file included, so `["!*.md"]` means every file but these. Case matters. A path outside the project is matched by its
+//! base name, and only by patterns without `/`.
 //!
-//! Braces are written out when a pattern is read, into a bounded number of alternatives, so that matching takes at worst
-//! the pattern's length times the path's for each of them.
+//! When a pattern is read, its braces are expanded into a bounded number of alternatives. So the time of matching is at
+//! most the pattern's length times the path's, for each alternative.
 
 mod glob;
 
 pub use glob::wildcard;
 use glob::{Glob, Room};
 
-/// Longer patterns are refused, in bytes.
+/// The longest pattern, in bytes.
 const LONGEST: usize = 1024;
 
-/// How many patterns one hook may have, and how many all their braces may be written out to.
+/// The most patterns of one hook, and the most alternatives of all their braces together.
 const MOST: usize = 256;
 
-/// How long they may be together.
+/// The most words of all patterns together.
 const WORDS: usize = 16 * 1024;
 
-/// Longer paths are not looked at, in bytes: no system opens a file by one.
+/// The longest path that is matched, in bytes; no system opens a file by a longer one.
 const LONGEST_PATH: usize = 8 * 1024;
 
 /// The file patterns of a hook, in order.
@@ -55,30 +55,30 @@ pub struct FilePatterns {
 #[derive(Clone, Debug, PartialEq)]
 struct Pattern {
     text: String,
-    /// Takes away instead of taking in.
+    /// Whether it excludes files instead of including them.
     excludes: bool,
-    /// Looks at the whole path instead of the base name.
+    /// Whether it matches the whole path instead of the base name.
     whole: bool,
     alternatives: Vec<Glob>,
 }
 
-/// A file pattern that cannot mean what was written.
+/// A file pattern without a valid meaning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("file pattern `{pattern}` {problem}")]
 pub struct PatternError {
     /// The pattern, shortened.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The fault of the pattern.
     pub problem: PatternProblem,
 }
 
-/// What can be wrong with a file pattern.
+/// A fault of a file pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternProblem {
-    /// Nothing is left to match.
+    /// The pattern has nothing to match.
     #[error("is empty; write `*` for every file")]
     Empty,
-    /// A pattern of unreasonable length.
+    /// The pattern is too long.
     #[error("has {0} bytes, more than {LONGEST}; write several shorter ones")]
     TooLong(usize),
     /// Too many patterns, or too many alternatives in braces.
@@ -87,25 +87,25 @@ pub enum PatternProblem {
          nesting; use `*` instead of some of them"
     )]
     TooMany,
-    /// An opening sign without its closing one.
+    /// An opening sign without a closing one.
     #[error("opens `{sign}` at column {column} and never closes it; write `\\{sign}` for the character itself")]
     Unclosed {
         /// The opening sign.
         sign: char,
-        /// Where it stands, counted from 1 in characters.
+        /// Its column, counted from 1 in characters.
         column: usize,
     },
-    /// A set whose range runs backwards.
+    /// A range in a set that runs backwards.
     #[error("has the range `{from}-{to}` at column {column}, which holds nothing; write `{to}-{from}`")]
     Backwards {
         /// The first character.
         from: char,
         /// The last character.
         to: char,
-        /// Where the set begins, counted from 1 in characters.
+        /// The column of the set, counted from 1 in characters.
         column: usize,
     },
-    /// A backslash with nothing behind it.
+    /// A backslash at the end.
     #[error("ends with a backslash; write `\\\\` for the character itself, and `/` between folders")]
     Backslash,
     /// A pattern that leads out of the project.
@@ -121,9 +121,9 @@ impl FilePatterns {
         Ok(FilePatterns { patterns })
     }
 
-    /// Whether a path is taken in: relative to the project root with `/` between its parts, or absolute if it lies
-    /// outside. No patterns take in nothing. A path of unreasonable length is taken in, because a hook that runs
-    /// needlessly is better than a guard that does not.
+    /// Whether a path is included. The path is relative to the project root with `/` between its parts, or absolute if
+    /// it lies outside. An empty list includes nothing. A path that is too long is included, because a needless run of
+    /// a hook is better than a guard that does not run.
     pub fn matches(&self, path: &str) -> bool {
         if path.len() > LONGEST_PATH {
             return !self.is_empty();
@@ -142,7 +142,7 @@ impl FilePatterns {
         }
     }
 
-    /// A path that is taken in, if a simple one can be made up.
+    /// An included path, if a simple one can be constructed.
     ///
     /// ```
     /// use ollm_protocol::FilePatterns;
@@ -156,18 +156,18 @@ impl FilePatterns {
         made_up.into_iter().find(|path| self.matches(path))
     }
 
-    /// The patterns as they were written.
+    /// The patterns, as written.
     pub fn text(&self) -> Vec<&str> {
         self.patterns.iter().map(|pattern| pattern.text.as_str()).collect()
     }
 
-    /// Whether there is no pattern at all.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 }
 
-/// Whether a name has a shape in which `*` stands for any characters, also none, and nothing else has a meaning.
+/// Whether a name fits a pattern in which `*` means any characters, or none, and nothing else is special.
 ///
 /// ```
 /// use ollm_protocol::pattern::fits_name;
@@ -178,8 +178,8 @@ pub fn fits_name(pattern: &str, name: &str) -> bool {
     glob::stars(pattern, name)
 }
 
-/// A path as [`FilePatterns::matches`] wants it: from the project root if it lies inside, else absolute. A relative path
-/// starts at `cwd`. Only the names are looked at, so links are not followed.
+/// A path for [`FilePatterns::matches`]: relative to the project root if it lies inside, else absolute. A relative path
+/// starts at `cwd`. This only reads the names, so links are not followed.
 ///
 /// ```
 /// use ollm_protocol::from_root;
@@ -196,7 +196,7 @@ pub fn from_root(path: &str, cwd: &str, root: &str) -> String {
     }
 }
 
-/// The names of an absolute path, `.` and `..` carried out.
+/// The names in an absolute path, with `.` and `..` resolved.
 fn parts(path: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for part in path.split('/') {

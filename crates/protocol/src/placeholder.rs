@@ -1,17 +1,17 @@
-//! `{{ dotted.path }}` in a text: where a value of the event stands. What is filled in, and how, is not decided here.
+//! Finds `{{ dotted.path }}` in a text: places for values of the event. Other code fills them in.
 
 use std::ops::Range;
 
-/// A place in a text that a value of the event takes.
+/// A place in a text for a value of the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder<'a> {
-    /// Its bytes, braces and all.
+    /// Its byte range, including the braces.
     pub span: Range<usize>,
     /// The value's path, such as `tool_args.path`.
     pub path: &'a str,
 }
 
-/// The placeholders of a text, in order. Braces that hold no plain path of names and indexes are text like any other.
+/// The placeholders of a text, in order. Braces without a plain path of names and indexes are ordinary text.
 ///
 /// ```
 /// let found: Vec<_> = ollm_protocol::placeholders("a {{ b.c }} {{.d}}").map(|one| (one.span, one.path)).collect();
@@ -22,7 +22,7 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     std::iter::from_fn(move || {
         loop {
             let start = at + text.get(at..)?.find("{{")?;
-            // Of a run of braces only the last two can open a placeholder.
+            // In a longer run of braces, only the last two can open a placeholder.
             at = start + 1;
             if let Some((path, length)) = first(text.get(start..)?) {
                 at = start + length;
@@ -32,7 +32,7 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     })
 }
 
-/// The path of the placeholder that begins the text, and its length.
+/// The path of the placeholder at the start of the text, and its length.
 fn first(text: &str) -> Option<(&str, usize)> {
     let inner = text.strip_prefix("{{")?;
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || "_-. \t".contains(c)))?;

@@ -1,85 +1,57 @@
-//! The one table of what is protected, agent by agent. `docs/security.md` shows the same table, and a test compares them.
+//! The table of protected files, agent by agent. `docs/security.md` shows the same table, and a test compares them.
 
 use std::path::{Path, PathBuf};
 
-/// Whose files, and which: a folder stands for all that is in it.
-#[derive(Debug)]
+use crate::dialect::AGENTS;
+
+/// The protected files of an agent. A folder protects everything in it.
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The agent, or what the files are for.
+    /// The agent, or the purpose of the files.
     pub agent: &'static str,
-    /// Below the home.
+    /// Paths below the home.
     pub home: &'static [&'static str],
-    /// Below the project, and below the folder where the agent works.
+    /// Paths below the project, and below the agent's working folder.
     pub project: &'static [&'static str],
-    /// Who may not change them.
+    /// The programs that may not change them.
     pub from: From,
-    /// How a box keeps them.
+    /// How a box protects them.
     pub lock: Lock,
 }
 
-/// Who may not change a file.
+/// The programs that may not change a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// Neither file tools nor shell commands.
     Everybody,
-    /// File tools ask first; a shell command that adds a line is everyday work.
+    /// File tools ask first. A shell command that adds a line is ordinary work.
     FileTools,
 }
 
-/// How a box keeps a file, which holds programs back and reads no command.
+/// How a box protects a file. The box restrains programs and does not read commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// No program can change it.
     Locked,
-    /// Ordinary work has to change it; it is looked at afterwards.
+    /// Ordinary work must be able to change it, so it is compared afterwards.
     Compared,
 }
 
-/// What decides which guards run, and what runs by itself later.
+/// The files that decide which guards run, and those that run later by themselves: ours, each agent's, and others.
+pub const PROTECTED: &[Row] = &all();
+
 #[rustfmt::skip]
-pub const PROTECTED: &[Row] = &[
+const OWN: &[Row] = &[
     row("ollm",
         &[".ollm", ".cargo/bin/ollm", ".local/bin/ollm"],
         &[".ollm"]),
     row("agent, cli-agent",
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"],
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"]),
-    row("Claude Code",
-        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".claude.json"],
-        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".mcp.json"]),
-    row("Codex",
-        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
-        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"]),
-    row("Gemini CLI",
-        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/trusted_hooks.json", ".gemini/hooks", ".gemini/extensions"],
-        &[".gemini/settings.json", ".gemini/hooks", ".gemini/extensions"]),
-    row("Qwen Code",
-        &[".qwen/settings.json", ".qwen/trustedFolders.json", ".qwen/hooks", ".qwen/extensions"],
-        &[".qwen/settings.json", ".qwen/hooks", ".qwen/extensions"]),
-    row("Cursor",
-        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli-config.json"],
-        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli.json"]),
-    row("Copilot, VS Code",
-        &[".copilot/hooks", ".copilot/settings.json", ".copilot/config.json", ".copilot/mcp-config.json"],
-        &[".github/hooks", ".github/copilot/settings.json", ".github/copilot/settings.local.json", ".vscode/mcp.json"]),
-    row("Kiro",
-        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"],
-        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"]),
-    row("Windsurf",
-        &[".codeium/windsurf/hooks.json", ".codeium/windsurf/mcp_config.json"],
-        &[".windsurf/hooks.json", ".windsurf/hooks"]),
-    row("goose",
-        &[".config/goose", ".agents/plugins"],
-        &[".agents/plugins"]),
-    row("Droid",
-        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"],
-        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"]),
-    row("Cline",
-        &["Documents/Cline/Hooks", ".cline"],
-        &[".clinerules/hooks"]),
-    row("opencode",
-        &[".config/opencode"],
-        &[".opencode", "opencode.json", "opencode.jsonc"]),
+];
+
+#[rustfmt::skip]
+const OTHERS: &[Row] = &[
     row("git",
         &[],
         &[".git/hooks", ".git/commondir"]),
@@ -90,15 +62,37 @@ pub const PROTECTED: &[Row] = &[
         &[".ssh/known_hosts"],
         &[]) },
     Row { from: From::FileTools, ..row("what a login runs",
-        &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-          ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".config/fish/config.fish", ".config/fish/conf.d", ".xprofile",
-          ".xinitrc", ".config/autostart", ".config/systemd/user", ".ssh/authorized_keys", ".ssh/rc", ".ssh/config",
+        &[".bashrc", ".bashrc.d", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+          ".zprofile", ".zlogin", ".zlogout", ".zsh", ".config/zsh", ".kshrc", ".mkshrc", ".shrc", ".yashrc", ".yash_profile",
+          ".config/yash", ".cshrc", ".tcshrc", ".login", ".logout", ".config/fish/config.fish", ".config/fish/conf.d",
+          ".config/fish/functions", ".config/nushell/config.nu", ".config/nushell/env.nu", ".config/nushell/login.nu",
+          ".config/nushell/autoload", ".elvish/rc.elv", ".config/elvish/rc.elv", ".xonshrc", ".config/xonsh/rc.xsh",
+          ".config/xonsh/rc.d", ".cargo/env", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".config/autostart",
+          ".config/environment.d", ".config/systemd/user", ".local/share/systemd/user", ".ssh/authorized_keys", ".ssh/rc", ".ssh/config",
           ".ssh/environment", ".ssh/id_rsa", ".ssh/id_ecdsa", ".ssh/id_ed25519", ".ssh/id_ecdsa_sk", ".ssh/id_ed25519_sk",
           ".gitconfig", ".config/git/config"],
         &[]) },
 ];
 
-const fn row(agent: &'static str, home: &'static [&'static str], project: &'static [&'static str]) -> Row {
+#[expect(clippy::indexing_slicing, reason = "it is evaluated when the program is compiled")]
+const fn all() -> [Row; OWN.len() + AGENTS.len() + OTHERS.len()] {
+    let mut rows = [OWN[0]; _];
+    let mut at = 0;
+    while at < rows.len() {
+        rows[at] = if at < OWN.len() {
+            OWN[at]
+        } else if at < OWN.len() + AGENTS.len() {
+            AGENTS[at - OWN.len()].protected
+        } else {
+            OTHERS[at - OWN.len() - AGENTS.len()]
+        };
+        at += 1;
+    }
+    rows
+}
+
+/// A row of files that neither file tools nor shell commands may change.
+pub(crate) const fn row(agent: &'static str, home: &'static [&'static str], project: &'static [&'static str]) -> Row {
     Row { agent, home, project, from: From::Everybody, lock: Lock::Locked }
 }
 
@@ -107,13 +101,13 @@ const fn row(agent: &'static str, home: &'static [&'static str], project: &'stat
 pub struct Protected {
     /// The file or folder; it need not exist.
     pub path: PathBuf,
-    /// Who may not change it.
+    /// Which programs may not change it.
     pub from: From,
-    /// How a box keeps it.
+    /// How a box protects it.
     pub lock: Lock,
 }
 
-/// The table, written out for these folders.
+/// The paths of the table for these folders.
 pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     let mut paths = Vec::new();
     for row in PROTECTED {
@@ -135,14 +129,42 @@ pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     paths
 }
 
+/// The files that zsh reads in the folder of `ZDOTDIR`.
+const ZSH: [&str; 5] = [".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"];
+
+/// The protected paths in folders that variables give instead of those in the home.
+pub fn moved(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Protected> {
+    let agents = AGENTS.iter().filter_map(|agent| Some((agent.home.variable?, agent.home.user.split_once('/')?.0)));
+    let named = |(name, below): (&str, &'static str)| {
+        let folder = variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute())?;
+        Some((folder, below))
+    };
+    let folders: Vec<(PathBuf, &str)> = agents.chain([("XDG_CONFIG_HOME", ".config")]).filter_map(named).collect();
+    let mut paths = Vec::new();
+    for row in PROTECTED {
+        let mut add = |path| paths.push(Protected { path, from: row.from, lock: row.lock });
+        for name in row.home {
+            for (folder, below) in &folders {
+                let inside = name.strip_prefix(below).and_then(|rest| rest.strip_prefix('/'));
+                // The file beside its folder moves into the folder.
+                let beside = name.strip_suffix(".json").filter(|name| name == below).map(|_| *name);
+                inside.or(beside).into_iter().for_each(|rest| add(folder.join(rest)));
+            }
+            let zsh = variable("ZDOTDIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
+            if let Some(folder) = zsh.filter(|_| ZSH.contains(name)) {
+                add(folder.join(name));
+            }
+        }
+    }
+    paths
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::dialect::AGENTS;
-
     use super::*;
 
     fn covers(rows: &[&str], file: &str) -> bool {
-        // A pattern stands for all that is in its folder.
+        // A pattern protects everything in its folder.
         let place = file.split('*').next().unwrap_or_default().trim_end_matches('/');
         rows.iter().any(|row| Path::new(place).starts_with(row))
     }
@@ -160,5 +182,27 @@ mod tests {
                 assert!(covers(&project, file), "{}: {file}", agent.name);
             }
         }
+    }
+
+    #[test]
+    fn what_a_variable_moves_is_protected_where_it_is() {
+        let variable = |name: &str| {
+            let folder = match name {
+                "CLAUDE_CONFIG_DIR" => "/cc",
+                "XDG_CONFIG_HOME" => "/xdg",
+                "ZDOTDIR" => "/zsh",
+                "CODEX_HOME" => "relative",
+                _ => return None,
+            };
+            Some(folder.to_owned())
+        };
+        let moved = moved(&variable);
+        let has = |path: &str| moved.iter().any(|one| one.path == Path::new(path));
+        for path in
+            ["/cc/settings.json", "/cc/hooks", "/cc/.claude.json", "/xdg/opencode", "/xdg/git/config", "/zsh/.zshrc"]
+        {
+            assert!(has(path), "{path}: {moved:#?}");
+        }
+        assert!(moved.iter().all(|one| one.path.is_absolute()));
     }
 }

@@ -1,9 +1,10 @@
-//! What a person can do about a matter, as a value: libraries know the matter, and only the program knows its commands.
+//! What a person can do about a problem, as a value. Libraries know the problem, and only the program knows its
+//! commands.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a person can do. It reads as a clause of its own, with or without a command.
+/// What a person can do. It reads as a clause, with or without a command.
 ///
 /// ```
 /// use ollm_protocol::{Commands, Remedy};
@@ -39,7 +40,7 @@ pub enum Remedy {
     NewExtension,
     /// Search for extensions that can be installed.
     SearchExtensions,
-    /// Have this version of an extension although it is lower.
+    /// Install this version of an extension although it is lower.
     InstallVersion {
         /// The name of the extension.
         name: String,
@@ -67,15 +68,33 @@ pub enum Remedy {
     ReviewTools(String),
     /// Let the agent of this name ask us.
     ConnectAgent(&'static str),
-    /// Let the agent of this name ask us in a project, whoever works there.
+    /// Let the agent of this name ask us in a project, for everyone who works there.
     ConnectInProject(&'static str),
-    /// Have the commits of this repository become events.
+    /// Stop the agent of this name from asking in one of two places.
+    DisconnectAgent {
+        /// The name of the agent.
+        name: &'static str,
+        /// Whether the place is that of the project.
+        is_project: bool,
+    },
+    /// Open a file and correct it by hand.
+    OpenFile {
+        /// The file.
+        file: PathBuf,
+        /// The line; zero for the whole file.
+        line: usize,
+    },
+    /// Change the hook with this id where it is declared.
+    EditHook(String),
+    /// Install the program of this name.
+    InstallProgram(String),
+    /// Turn the commits of this repository into events.
     InstallGitHook,
-    /// Have the changed files of this project become events.
+    /// Turn the changed files of this project into events.
     WatchFiles,
     /// Declare a script as a hook.
     DeclareScript {
-        /// The event that its name speaks of, if it does.
+        /// The event that its name suggests, if any.
         event: Option<&'static str>,
         /// The script.
         path: PathBuf,
@@ -92,29 +111,29 @@ pub enum Remedy {
     ListSessions,
     /// See the events there are.
     ListEvents,
-    /// Give a key of the configuration its value, or one that the person has to choose.
+    /// Set a key of the configuration, to this value or one that the person chooses.
     Configure {
         /// The key.
         key: &'static str,
-        /// The value, or a word that stands for it; none for a secret, which is asked for.
+        /// The value, or a placeholder for it; `None` for a secret, which the command asks for.
         value: Option<&'static str>,
     },
     /// See where this section of the configuration was set.
     ShowConfiguration(&'static str),
-    /// Have older names in the configuration replaced.
+    /// Replace older names in the configuration.
     MigrateConfiguration,
     /// Name the model for one run.
     NameModel,
     /// Fetch the model of this name.
     PullModel(String),
-    /// Write down what a model answers.
+    /// Record the answers of a model.
     RecordModel,
-    /// See the program work without a model.
+    /// Try the program without a model.
     Demonstrate,
 }
 
 impl Remedy {
-    /// How the clause begins without a command, and what stands before and after a command.
+    /// The start of the clause without a command, and the text before and after a command.
     fn clause(&self) -> (&'static str, &'static str, &'static str) {
         match self {
             Remedy::ApproveHook(_) | Remedy::ApproveExtension(_) | Remedy::ApproveServer(_) => {
@@ -135,6 +154,10 @@ impl Remedy {
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
             Remedy::ConnectAgent(_) | Remedy::ConnectInProject(_) => ("connect it again", "", " connects it again"),
+            Remedy::DisconnectAgent { .. } => ("take one of the two out", "", " takes this one out"),
+            Remedy::OpenFile { .. } => ("mend the file", "open it with ", ""),
+            Remedy::EditHook(_) => ("change its declaration", "", " changes it"),
+            Remedy::InstallProgram(_) => ("install it", "install it, for instance with ", ""),
             Remedy::InstallGitHook => ("have its commits become events", "", " has its commits do so"),
             Remedy::WatchFiles => ("watch it", "", " tells them of all others, too"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
@@ -164,12 +187,12 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// The commands of a program, by what a person can do with them. The default has none: messages then say the matter alone.
+/// The commands of a program for remedies. The default has none, so messages then only name the action.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Commands(Option<fn(&Remedy) -> Option<String>>);
 
 impl Commands {
-    /// The commands of a program, as a person types them; none for what it has no command for.
+    /// The commands of a program, as a person types them; `None` for a remedy without a command.
     pub const fn new(commands: fn(&Remedy) -> Option<String>) -> Commands {
         Commands(Some(commands))
     }

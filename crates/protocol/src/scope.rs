@@ -1,4 +1,4 @@
-//! What a template can name: the event, its data, and the short names of the `agent` dialect.
+//! The variables that templates can use: the event, its data, and the short names of the `agent` dialect.
 
 use serde_json::{Map, Value, json};
 

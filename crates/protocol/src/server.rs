@@ -1,13 +1,13 @@
-//! What is declared of an MCP server and handed on as it is: which of its tools are offered, and how to log in to it.
+//! The declarations of an MCP server that are passed on unchanged: its offered tools, and how to log in.
 
 use std::fmt;
 
 use crate::pattern::fits_name;
 
-/// Which tools are offered, by the server's own names for them, in which `*` stands for any characters.
+/// The offered tools, by the server's names for them. `*` matches any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFilter {
-    /// Only these, if any are named.
+    /// Only these, if there are any.
     pub allow: Option<Vec<String>>,
     /// Never these.
     pub deny: Vec<String>,
@@ -20,7 +20,7 @@ impl ToolFilter {
         self.allow.as_deref().is_none_or(named) && !named(&self.deny)
     }
 
-    /// The entries that none of these tools fits, each with its key: what is misspelt keeps nothing back.
+    /// The entries that fit none of these tools, each with its key. A misspelt entry would block nothing.
     pub fn idle<'a>(&'a self, tools: &[&str]) -> impl Iterator<Item = (&'static str, &'a str)> {
         let fits = |name: &str| tools.iter().any(|tool| fits_name(name, tool));
         let allow = self.allow.iter().flatten().map(|name| ("allowTools", name.as_str()));
@@ -32,23 +32,23 @@ impl ToolFilter {
 /// How to log in to a server.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Oauth {
-    /// The name by which the issuer knows us already.
+    /// The client id that the issuer already knows.
     pub client_id: Option<String>,
-    /// The word that proves it.
+    /// The client secret.
     pub client_secret: Option<String>,
-    /// Where a document says who we are, for issuers that read it there.
+    /// The address of a document that describes us, for issuers that read one.
     pub metadata_url: Option<String>,
-    /// What to ask for.
+    /// The scopes to request.
     pub scopes: Vec<String>,
-    /// The port the browser comes back to.
+    /// The port that the browser returns to.
     pub port: Option<u16>,
-    /// The whole address the browser comes back to, if the issuer knows another one than ours.
+    /// The whole address that the browser returns to, if the issuer knows another one than ours.
     pub redirect: Option<String>,
 }
 
 impl fmt::Debug for Oauth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The word that proves who we are is not shown.
+        // The client secret is hidden.
         f.debug_struct("Oauth")
             .field("client_id", &self.client_id)
             .field("scopes", &self.scopes)

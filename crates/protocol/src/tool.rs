@@ -1,4 +1,4 @@
-//! Tools: what a model can call, and what comes of a call. The same words for built-in tools and those of MCP servers.
+//! Tools: what a model can call, and the results. The same types serve built-in tools and those of MCP servers.
 
 use serde_json::{Map, Value};
 
@@ -22,9 +22,9 @@ pub struct Tool {
     pub name: String,
     /// What it does, for the model.
     pub description: String,
-    /// What its arguments look like.
+    /// The schema of its arguments.
     pub input: ToolSchema,
-    /// What its structured result looks like, where it promises one.
+    /// The schema of its structured result, if it promises one.
     pub output: Option<ToolSchema>,
     /// Whether it promises to change nothing; a hint, not a proof.
     pub read_only: bool,
@@ -49,14 +49,14 @@ pub enum Content {
         data: String,
         mime_type: String,
     },
-    /// A resource, whole: its text, or its bytes in base64.
+    /// A whole resource: its text, or its bytes in base64.
     Resource {
         uri: String,
         mime_type: Option<String>,
         text: Option<String>,
         blob: Option<String>,
     },
-    /// Where a resource is.
+    /// The address of a resource.
     Link {
         uri: String,
         name: String,
@@ -65,24 +65,24 @@ pub enum Content {
     },
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The text for the model.
     pub content: Vec<Content>,
-    /// The same for programs, where the tool promises it.
+    /// The same for programs, if the tool promises it.
     pub structured: Option<Value>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     pub is_error: bool,
 }
 
 impl ToolResult {
-    /// A result that is one text.
+    /// A result with one text.
     pub fn text(text: impl Into<String>) -> ToolResult {
         ToolResult { content: vec![Content::Text(text.into())], ..ToolResult::default() }
     }
 
-    /// A failure, told in one text.
+    /// A failure with one text.
     pub fn error(text: impl Into<String>) -> ToolResult {
         ToolResult { is_error: true, ..ToolResult::text(text) }
     }

@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them: `"5s"`, `"250ms"`, `"256MiB"`; times as programs write them.
+//! Reads durations and sizes as people write them: `"5s"`, `"250ms"`, `"256MiB"`. Writes times for programs.
 
 use std::time::{Duration, SystemTime};
 
@@ -25,27 +25,35 @@ pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     // `ms` is tried before `m` and `s`: the first suffix that leaves a number wins.
     TIMES.iter().find_map(|(suffix, seconds)| {
-        let number: f64 = text.strip_suffix(suffix)?.trim_end().parse().ok()?;
-        Duration::try_from_secs_f64(number * seconds).ok()
+        let number = text.strip_suffix(suffix)?.trim_end();
+        let plain = number.bytes().all(|letter| letter.is_ascii_digit() || letter == b'.');
+        Duration::try_from_secs_f64(number.parse::<f64>().ok().filter(|_| plain)? * seconds).ok()
     })
 }
 
 /// What [`duration`] reads, as a pattern for a JSON Schema.
 pub const DURATION_PATTERN: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|h|d)\s*$";
 
+/// The same, without zero.
+pub const POSITIVE_DURATION_PATTERN: &str = r"^\s*(0*[1-9][0-9]*\.?[0-9]*|0*\.0*[1-9][0-9]*)\s*(ms|s|m|h|d)\s*$";
+
 /// What [`size`] reads, as a pattern for a JSON Schema.
 pub const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+
+/// The same, without zero.
+pub const POSITIVE_SIZE_PATTERN: &str = r"^\s*0*[1-9][0-9]*\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
 
 /// A number of bytes with its unit.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     SIZES.iter().find_map(|(suffix, factor)| {
-        let number: u64 = text.strip_suffix(suffix)?.trim_end().parse().ok()?;
-        number.checked_mul(*factor)
+        let number = text.strip_suffix(suffix)?.trim_end();
+        let plain = number.bytes().all(|letter| letter.is_ascii_digit());
+        number.parse::<u64>().ok().filter(|_| plain)?.checked_mul(*factor)
     })
 }
 
-/// A moment as ISO 8601 with milliseconds, in UTC; one that no calendar has is the first of 1970.
+/// A time as ISO 8601 with milliseconds, in UTC. A time outside of the calendar becomes the start of 1970.
 ///
 /// ```
 /// assert_eq!(ollm_protocol::units::iso(std::time::UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
@@ -54,7 +62,7 @@ pub fn iso(time: SystemTime) -> String {
     format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
 }
 
-/// About how long a time is, for people: `45 s`, `3 min`, `5 h`, `2 days`.
+/// An approximate duration for people: `45 s`, `3 min`, `5 h`, `2 days`.
 pub fn approximately(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -64,7 +72,7 @@ pub fn approximately(time: Duration) -> String {
     }
 }
 
-/// So many of something.
+/// A number with its noun.
 ///
 /// ```
 /// use ollm_protocol::units::counted;
@@ -98,8 +106,12 @@ mod tests {
             units.sort_unstable();
             units
         };
-        assert_eq!(suffixes(DURATION_PATTERN), sorted(TIMES.iter().map(|(unit, _)| *unit).collect()));
-        assert_eq!(suffixes(SIZE_PATTERN), sorted(SIZES.iter().map(|(unit, _)| *unit).collect()));
+        for pattern in [DURATION_PATTERN, POSITIVE_DURATION_PATTERN] {
+            assert_eq!(suffixes(pattern), sorted(TIMES.iter().map(|(unit, _)| *unit).collect()));
+        }
+        for pattern in [SIZE_PATTERN, POSITIVE_SIZE_PATTERN] {
+            assert_eq!(suffixes(pattern), sorted(SIZES.iter().map(|(unit, _)| *unit).collect()));
+        }
     }
 
     #[test]
@@ -107,7 +119,11 @@ mod tests {
         assert_eq!(duration("5s"), Some(Duration::from_secs(5)));
         assert_eq!(duration("1.5 s"), Some(Duration::from_millis(1500)));
         assert_eq!(duration("10m"), Some(Duration::from_mins(10)));
-        assert_eq!(duration("-1s"), None);
+        assert_eq!(duration("0s"), Some(Duration::ZERO));
+        for other in ["-1s", "+1s", "1e3s", "infs", ".s", "1.2.3s"] {
+            assert_eq!(duration(other), None, "{other}");
+        }
+        assert_eq!(size("+1kB"), None);
         assert_eq!(duration("1e400s"), None);
         assert_eq!(size("256MiB"), Some(256 << 20));
         assert_eq!(size("1 kB"), Some(1000));

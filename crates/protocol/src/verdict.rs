@@ -1,19 +1,19 @@
-//! What hooks decide: one answer, and how answers become one verdict.
+//! The decisions of hooks, and how they merge into one verdict.
 //!
 //! Verdicts form a monoid: [`Verdict::default`] changes nothing, and [`Verdict::then`] is associative. On `flow` it is
 //! also commutative and idempotent, so a later hook can never soften an earlier one.
 
 use serde_json::{Map, Value};
 
-/// Where the operation goes. The order is the strength: merging keeps the strongest.
+/// What happens to the operation, ordered by strength: merging keeps the strongest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flow {
-    /// Nothing was said: the host does what it would do without hooks.
+    /// No decision: the host does what it would do without hooks.
     #[default]
     NoOpinion,
-    /// A person need not be asked again.
+    /// No person need be asked again.
     Allow,
-    /// A person decides; where nobody can be asked, it is a refusal.
+    /// A person decides; without a person, it is a refusal.
     Ask,
     /// The operation does not happen.
     Block,
@@ -41,7 +41,7 @@ impl Flow {
         Flow::ALL.into_iter().find(|flow| flow.name() == name)
     }
 
-    /// Whether the operation goes on without asking anybody.
+    /// Whether the operation goes on without asking a person.
     pub fn continues(self) -> bool {
         self < Flow::Ask
     }
@@ -52,10 +52,10 @@ impl Flow {
     }
 }
 
-/// What one hook, or all hooks of an event together, decided.
+/// The decision of one hook, or of all hooks of an event together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Where the operation goes.
+    /// What happens to the operation.
     pub flow: Flow,
     /// Why it does not simply continue.
     pub reasons: Vec<String>,
@@ -65,17 +65,17 @@ pub struct Verdict {
     pub messages: Vec<String>,
     /// Context added for the model.
     pub context: Vec<String>,
-    /// Arguments to change: merged over the tool's own, key by key.
+    /// Argument changes, which replace the tool's own, key by key.
     pub patch: Map<String, Value>,
-    /// A result to use in place of the tool's.
+    /// A result that replaces the tool's.
     pub result: Option<Value>,
-    /// The tools that stay on offer.
+    /// The tools to keep on offer.
     pub tools: Option<Vec<String>>,
     /// Prompts to send to the agent.
     pub prompts: Vec<String>,
     /// Data for later hooks of the same event.
     pub data: Map<String, Value>,
-    /// What the hook wants reported about itself; nobody acts on it.
+    /// Data for the hook's report, without effect.
     pub metadata: Map<String, Value>,
 }
 
@@ -90,7 +90,7 @@ impl Verdict {
         Verdict { flow: Flow::Ask, reasons: vec![reason.into()], ..Verdict::default() }
     }
 
-    /// Adds a message to the conversation and has no opinion otherwise.
+    /// Adds a message to the conversation, without a decision.
     pub fn system_message(text: impl Into<String>) -> Verdict {
         Verdict { system_messages: vec![text.into()], ..Verdict::default() }
     }
@@ -118,19 +118,19 @@ impl Verdict {
         self
     }
 
-    /// Everything that it says in words.
+    /// Every text in it.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let Verdict { reasons, system_messages, messages, context, prompts, .. } = self;
         [reasons, system_messages, messages, context, prompts].into_iter().flatten()
     }
 
-    /// The reasons as one text, or nothing when there are none.
+    /// The reasons as one text; `None` if there are none.
     pub fn reason(&self) -> Option<String> {
         joined(&self.reasons)
     }
 }
 
-/// Texts joined by newline, or nothing when there are none.
+/// Texts joined by newlines; `None` if there are none.
 pub fn joined(texts: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }

@@ -2,9 +2,9 @@
 
 #![expect(clippy::print_stdout, reason = "the point of the program")]
 
-use ollm_shell::{Body, Unreadable, bare, parse};
+use ollm_shell::{Body, ParseError, bare, parse};
 
-fn main() -> Result<(), Unreadable> {
+fn main() -> Result<(), ParseError> {
     let steps = parse("cd /tmp && echo 'rm -rf /' | sort", 0)?;
     let mut programs = Vec::new();
     for command in steps.iter().flat_map(|step| &step.pipeline) {

@@ -1,22 +1,23 @@
-//! Every command that a shell text could run, as plain words, for whoever compares commands with patterns.
+//! Lists every command that a shell text could run, as plain words, for comparison with patterns.
 //!
-//! Quotes are gone, and what only a running shell knows stays as it is written. Commands in substitutions, subshells,
-//! branches and in the text of `sh -c` stand for themselves. In doubt there is a command too many, never one too few.
+//! Quotes are removed; text that only a running shell can expand stays as written. Some commands are listed separately
+//! as well: those in substitutions, subshells and branches, behind wrappers such as `sudo`, in the text of `sh -c`, and
+//! in here-documents for a shell. In doubt there is one command too many, never one too few.
 
 use crate::line::split_loosely;
 use crate::read::parse;
+use crate::shells::{is_shell, program_name};
 use crate::tree::{Assign, Body, Command, List, Piece, Redirect, Word};
+use crate::wrapper::{is_assignment, wrapper_named};
 
-/// Text of shells within shells is read so many levels deep.
+/// How many levels of shell text within shell text are read.
 const DEEPEST_SHELL: usize = 4;
-/// Further commands are left out; with so many the last one is [`TOO_MANY`].
+/// The most commands; if there are more, the last one is [`TOO_MANY`].
 const MOST: usize = 4096;
 /// Stands for the commands that were left out.
 const TOO_MANY: &str = "…";
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
-
-/// The commands of a text, each with its words; files of redirections stand among them.
+/// The commands of a text, each with its words; files of redirections are among the words.
 ///
 /// ```
 /// use ollm_shell::commands;
@@ -25,21 +26,21 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// assert_eq!(lines, ["cd x", "git push --force log", "sh -c rm -rf build", "rm -rf build"]);
 /// ```
 pub fn commands(text: &str) -> Vec<Vec<String>> {
-    let mut found = Found { commands: Vec::new(), depth: 0 };
+    let mut found = FoundCommands { commands: Vec::new(), depth: 0 };
     found.text(text);
     found.commands
 }
 
-struct Found {
+struct FoundCommands {
     commands: Vec<Vec<String>>,
     depth: usize,
 }
 
-impl Found {
+impl FoundCommands {
     fn text(&mut self, text: &str) {
         match parse(text, 0) {
             Ok(list) => self.list(&list),
-            // What no shell would read may still be read by something else.
+            // Text that no shell would accept may still be read by another program.
             Err(_) => self.push(split_loosely(text).unwrap_or_else(|_| unquoted(text))),
         }
     }
@@ -49,41 +50,41 @@ impl Found {
     }
 
     fn command(&mut self, command: &Command) {
-        let files: Vec<&Word> = command.redirects.iter().filter_map(Redirect::word).collect();
+        let redirects = command.redirects.as_slice();
         match &command.body {
-            Body::Simple { assigns, words } => self.simple(assigns, words, &files),
+            Body::Simple { assigns, words } => self.simple(assigns, words, redirects),
             Body::Branches { words, lists, .. } => {
-                self.simple(&[], words, &files);
+                self.simple(&[], words, redirects);
                 for list in lists {
                     self.list(list);
                 }
             }
             Body::Subshell(list) => {
-                self.simple(&[], &[], &files);
+                self.simple(&[], &[], redirects);
                 self.list(list);
             }
             Body::For { words, list, .. } => {
-                self.simple(&[], words.as_deref().unwrap_or_default(), &files);
+                self.simple(&[], words.as_deref().unwrap_or_default(), redirects);
                 self.list(list);
             }
             Body::Function { body, .. } => {
-                self.simple(&[], &[], &files);
+                self.simple(&[], &[], redirects);
                 self.command(body);
             }
         }
     }
 
-    fn simple(&mut self, assigns: &[Assign], words: &[Word], files: &[&Word]) {
+    fn simple(&mut self, assigns: &[Assign], words: &[Word], redirects: &[Redirect]) {
         let values = assigns.iter().flat_map(|assign| assign.value.iter().chain(&assign.others));
-        for word in values.chain(words).chain(files.iter().copied()) {
+        let files = redirects.iter().filter_map(Redirect::word);
+        for word in values.chain(words).chain(files.clone()) {
             self.inner(word);
         }
-        let mut plain: Vec<String> = Vec::new();
-        for word in words.iter().chain(files.iter().copied()) {
-            plain.extend(fields(word));
-        }
-        let inner = inner_text(&plain);
+        let plain: Vec<String> = words.iter().chain(files).flat_map(|word| fields(word)).collect();
+        let inner = inner_text(&plain).or_else(|| fed_text(&plain, redirects));
+        let behind = behind_wrappers(&plain).map(<[String]>::to_vec);
         self.push(plain);
+        self.push(behind.unwrap_or_default());
         if let Some(inner) = inner.filter(|_| self.depth < DEEPEST_SHELL) {
             self.depth += 1;
             self.text(&inner);
@@ -91,7 +92,7 @@ impl Found {
         }
     }
 
-    /// The commands that run so that a word can be made.
+    /// The commands that run to produce a word.
     fn inner(&mut self, word: &[Piece]) {
         for piece in word {
             match piece {
@@ -112,10 +113,9 @@ impl Found {
     }
 }
 
-/// The text that a shell among the words is given to run.
+/// The text that a shell among the words runs from its arguments.
 fn inner_text(words: &[String]) -> Option<String> {
-    let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let at = words.iter().position(|word| SHELLS.contains(&name(word).as_str()) || word == "eval")?;
+    let at = words.iter().position(|word| is_shell(word) || word == "eval")?;
     let rest = words.get(at + 1..)?;
     if words.get(at).is_some_and(|word| word == "eval") {
         return Some(rest.join(" "));
@@ -124,7 +124,24 @@ fn inner_text(words: &[String]) -> Option<String> {
     rest.get(code + 1).cloned()
 }
 
-/// A word as text. An unquoted `$IFS` is a blank, so it makes several of one.
+/// The text that a shell among the words reads from a here-document or a here-string.
+fn fed_text(words: &[String], redirects: &[Redirect]) -> Option<String> {
+    let is_read = words.iter().any(|word| is_shell(word));
+    let fed = redirects.iter().find(|redirect| matches!(redirect, Redirect::Text { .. } | Redirect::Document { .. }));
+    Some(fields(fed.filter(|_| is_read)?.word()?).join(" "))
+}
+
+/// The command after `sudo`, `env`, `timeout` and other wrappers, without their assignments.
+fn behind_wrappers(words: &[String]) -> Option<&[String]> {
+    let mut rest = words;
+    while let Some(wrapper) = rest.first().and_then(|first| wrapper_named(program_name(first))) {
+        rest = rest.get(wrapper.carried(rest, |word| (word, false)).at..)?;
+        rest = rest.get(rest.iter().take_while(|word| is_assignment(word)).count()..)?;
+    }
+    (rest.len() < words.len()).then_some(rest)
+}
+
+/// A word as text. An unquoted `$IFS` is a blank, so it splits the word.
 fn fields(word: &[Piece]) -> Vec<String> {
     let mut fields = vec![String::new()];
     for piece in word {
@@ -140,7 +157,7 @@ fn fields(word: &[Piece]) -> Vec<String> {
     fields
 }
 
-/// The words of a text that cannot be read at all.
+/// The words of an unreadable text.
 fn unquoted(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.replace(['"', '\'', '\\'], "")).collect()
 }
@@ -163,7 +180,12 @@ mod tests {
             ("for x in 1 2; do rm $x; done", vec!["1 2", "rm $x"]),
             ("git${IFS}push", vec!["git push"]),
             ("X=$(rm a) true", vec!["rm a", "true"]),
-            ("sudo bash -lc 'rm x'", vec!["sudo bash -lc rm x", "rm x"]),
+            ("sudo bash -lc 'rm x'", vec!["sudo bash -lc rm x", "bash -lc rm x", "rm x"]),
+            ("env A=1 timeout -k 5 10 rm x", vec!["env A=1 timeout -k 5 10 rm x", "rm x"]),
+            ("sudo -n", vec!["sudo -n"]),
+            ("sh <<E\nrm x\nE", vec!["sh rm x\n", "rm x"]),
+            ("ssh host sh <<<'rm x'", vec!["ssh host sh rm x", "sh rm x", "rm x"]),
+            ("cat <<E\nrm x\nE", vec!["cat rm x\n"]),
             ("eval rm x", vec!["eval rm x", "rm x"]),
             ("cat <.env >out", vec!["cat .env out"]),
             ("f() { rm x; }; f", vec!["rm x", "f"]),

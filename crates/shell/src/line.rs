@@ -1,11 +1,11 @@
-//! A command line split into words without a shell: quotes group, backslashes protect, nothing is ever expanded.
+//! Splits a command line into words without a shell: quotes group, backslashes protect, nothing is expanded.
 
 use std::ops::Range;
 
-use crate::read::{Lexer, LineEnd, Unreadable};
+use crate::read::{Lexer, LineEnd, ParseError};
 use crate::tree::{Piece, Word};
 
-/// Longer lines belong into a script.
+/// The longest line; a longer one belongs into a script.
 const LONGEST: usize = 64 << 10;
 
 /// Why a line cannot be split.
@@ -19,7 +19,7 @@ pub enum LineError {
     /// A quote that is never closed.
     #[error("a {0} quote is never closed; close it, or put a backslash before it")]
     Unclosed(&'static str),
-    /// A backslash with nothing behind it.
+    /// A backslash at the end.
     #[error("the line ends with a backslash; remove it")]
     Trailing,
     /// A NUL byte, which no argument can carry.
@@ -30,7 +30,7 @@ pub enum LineError {
     TooLong(usize),
 }
 
-/// The words of a line that no shell will read. Holes stay inside their words, whatever they hold.
+/// The words of a line that no shell will read. A hole always stays inside its word, whatever its content.
 ///
 /// ```
 /// use ollm_shell::split;
@@ -45,7 +45,8 @@ pub fn split(line: &str, holes: &[Range<usize>]) -> Result<Vec<String>, LineErro
     }
 }
 
-/// The words of a line from a documentation: what only a shell gives a meaning to stays as written, comments are left out.
+/// The words of a line from documentation: characters that only a shell interprets stay as written, comments are
+/// removed.
 ///
 /// ```
 /// use ollm_shell::split_loosely;
@@ -65,9 +66,9 @@ fn literal(line: &str, holes: &[Range<usize>], end: LineEnd) -> Result<(Vec<Stri
     }
     let mut lexer = Lexer::new(line, holes, 0);
     let (words, special) = lexer.literal_words(end).map_err(|error| match error {
-        Unreadable::Unclosed { opened: "a single quote", .. } => LineError::Unclosed("single"),
-        Unreadable::Unclosed { .. } => LineError::Unclosed("double"),
-        Unreadable::Syntax { .. } | Unreadable::TooDeep { .. } => LineError::Trailing,
+        ParseError::Unclosed { opened: "a single quote", .. } => LineError::Unclosed("single"),
+        ParseError::Unclosed { .. } => LineError::Unclosed("double"),
+        ParseError::Syntax { .. } | ParseError::TooDeep { .. } => LineError::Trailing,
     })?;
     Ok((words.iter().map(|word| text(word, line, holes)).collect(), special))
 }

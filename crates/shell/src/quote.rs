@@ -1,8 +1,8 @@
-//! Words that can be copied into a shell without harm.
+//! Quotes words so that they can be pasted into a shell safely.
 
 use std::borrow::Cow;
 
-/// A word as a shell reads it back: as it is if it is plain, else in single quotes.
+/// A word in the form that a shell reads back: unquoted if it is plain, else in single quotes.
 ///
 /// ```
 /// assert_eq!(ollm_shell::shell_word("user:guard.json"), "user:guard.json");
@@ -16,7 +16,7 @@ pub fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(single_quoted(word))
 }
 
-/// A word in single quotes, whatever is in it.
+/// Any word in single quotes.
 pub fn single_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

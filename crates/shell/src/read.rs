@@ -1,8 +1,8 @@
-//! From shell text to its commands, in one pass and without backtracking.
+//! Parses shell text into its commands, in one pass and without backtracking.
 //!
-//! The grammar is bash's, read strictly: whatever is unusual, unbalanced or ambiguous is an error. What bash reads and
-//! other shells read differently is noted beside the tree. Nesting is counted, so that no input can exhaust the stack,
-//! and the only look-ahead (is `((` arithmetic?) has a budget, so that time grows with the length of the text.
+//! The grammar is bash's, read strictly: everything unusual, unbalanced or ambiguous is an error. Text that bash and
+//! other shells read differently is noted separately from the tree. Nesting is counted, so that no input can exhaust
+//! the stack. The only look-ahead (is `((` arithmetic?) has a budget, so that time grows with the length of the text.
 
 mod lexer;
 mod literal;
@@ -10,7 +10,7 @@ mod word;
 
 use std::ops::Range;
 
-use crate::tree::{Assign, Body, Command, Joint, List, Piece, Step, Word, bare};
+use crate::tree::{Assign, Body, Command, List, ListOperator, Piece, Step, Word, bare};
 pub(crate) use lexer::Lexer;
 pub(crate) use literal::LineEnd;
 
@@ -19,10 +19,10 @@ pub const DEEPEST: usize = 100;
 
 /// Why a text could not be read as shell commands; each offset is in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum ParseError {
     /// It nests deeper than any sensible script.
     TooDeep {
-        /// Where the limit was passed.
+        /// The offset where the limit was exceeded.
         at: usize,
     },
     /// Something is never closed.
@@ -32,25 +32,25 @@ pub enum Unreadable {
         /// Where it was opened.
         at: usize,
     },
-    /// It is not shell grammar, or a corner of it that shells disagree about.
+    /// It is not shell grammar, or a detail that shells interpret differently.
     Syntax {
-        /// What stands there.
+        /// The construct found there.
         construct: &'static str,
-        /// Where it stands.
+        /// Its offset.
         at: usize,
     },
 }
 
-impl Unreadable {
+impl ParseError {
     /// The offset in bytes.
     pub fn at(&self) -> usize {
         match *self {
-            Unreadable::TooDeep { at } | Unreadable::Unclosed { at, .. } | Unreadable::Syntax { at, .. } => at,
+            ParseError::TooDeep { at } | ParseError::Unclosed { at, .. } | ParseError::Syntax { at, .. } => at,
         }
     }
 }
 
-pub(crate) type Parsed<T> = Result<T, Unreadable>;
+pub(crate) type ParseResult<T> = Result<T, ParseError>;
 
 /// How the text around a hole is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum Quoting {
     Pattern,
 }
 
-/// Where a hole stands.
+/// The position of a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Context {
     /// In a word, quoted like this.
@@ -74,7 +74,7 @@ pub(crate) enum Context {
     Arithmetic,
     Backticks,
     HereDocument,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
     AfterDollar,
     /// In the name or the operator of a `${…}`.
@@ -87,12 +87,12 @@ pub(crate) enum Context {
     LoopName,
 }
 
-/// What was found out beside the tree.
+/// Results of parsing other than the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// The first construct that shells read differently, and its offset.
     pub(crate) unclear: Option<(&'static str, usize)>,
-    /// Where each hole stands; unknown if reading did not come so far.
+    /// The context of each hole; `None` if parsing stopped before it.
     pub(crate) contexts: Vec<Option<Context>>,
 }
 
@@ -101,7 +101,7 @@ impl Findings {
         Findings { unclear: None, contexts: vec![None; holes] }
     }
 
-    /// What is found first counts: text inside backticks or a here-document is read again as a text of its own.
+    /// The first context found for a hole counts. Text inside backticks or a here-document is parsed again separately.
     fn place(&mut self, hole: usize, context: Context) {
         if let Some(known) = self.contexts.get_mut(hole) {
             known.get_or_insert(context);
@@ -109,7 +109,7 @@ impl Findings {
     }
 }
 
-/// All commands of a script that stands so many levels deep in another one.
+/// All commands of a script that is nested this many levels deep in another one.
 ///
 /// ```
 /// use ollm_shell::{Body, bare, parse};
@@ -118,12 +118,12 @@ impl Findings {
 /// assert_eq!(words.iter().map(|word| bare(word)).collect::<Vec<_>>(), [Some("ls"), Some("-l")]);
 /// assert!(parse("echo 'never closed", 0).is_err());
 /// ```
-pub fn parse(text: &str, depth: usize) -> Result<List, Unreadable> {
+pub fn parse(text: &str, depth: usize) -> Result<List, ParseError> {
     Lexer::new(text, &[], depth).script()
 }
 
-/// Whether other words may stand in the place of these, given in the order of the text: not in backticks, here-documents
-/// and the like, where quotes mean something else.
+/// Whether other words may replace these, given in the order of the text. They must not be in backticks, here-documents
+/// and similar places, where quotes have another meaning.
 ///
 /// ```
 /// use ollm_shell::replaceable;
@@ -134,14 +134,14 @@ pub fn replaceable(text: &str, words: &[Range<usize>]) -> Vec<bool> {
     findings.contexts.iter().map(|context| *context == Some(Context::Word(Quoting::None))).collect()
 }
 
-/// The commands of a text with holes, and what was found out on the way.
-pub(crate) fn parse_with_holes(text: &str, holes: &[Range<usize>]) -> (Parsed<List>, Findings) {
+/// The commands of a text with holes, and the other findings.
+pub(crate) fn parse_with_holes(text: &str, holes: &[Range<usize>]) -> (ParseResult<List>, Findings) {
     let mut lexer = Lexer::new(text, holes, 0);
     let list = lexer.script();
     (list, lexer.findings)
 }
 
-/// Words that only mean themselves where a command may begin.
+/// Words that are keywords only where a command may begin.
 const KEYWORDS: &[&str] = &[
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case", "esac", "in",
     "function", "{", "}", "!", "[[", "]]", "time", "coproc",
@@ -154,8 +154,8 @@ const DECLARERS: &[&str] = &["export", "readonly", "local"];
 const CLOSING: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
 impl Lexer {
-    /// All of the text.
-    fn script(&mut self) -> Parsed<List> {
+    /// The commands of the whole text.
+    fn script(&mut self) -> ParseResult<List> {
         let list = self.list(&[])?;
         if !self.at_end() {
             return self.wrong("an operator");
@@ -164,10 +164,10 @@ impl Lexer {
         Ok(list)
     }
 
-    /// Steps up to one of `ends` (a keyword), a closing parenthesis, `;;` or the end of the text.
-    fn list(&mut self, ends: &[&str]) -> Parsed<List> {
+    /// Steps up to one of `ends` (keywords), a closing parenthesis, `;;` or the end of the text.
+    fn list(&mut self, ends: &[&str]) -> ParseResult<List> {
         self.nest(|lexer| {
-            // Most lists stand in substitutions and have one step.
+            // Most lists are in substitutions and have one step.
             let mut steps = Vec::with_capacity(1);
             loop {
                 lexer.skip_lines()?;
@@ -177,7 +177,7 @@ impl Lexer {
                 let pipeline = lexer.pipeline()?;
                 let joint = lexer.joint(&pipeline)?;
                 steps.push(Step { pipeline, joint });
-                if matches!(joint, Joint::And | Joint::Or) {
+                if matches!(joint, ListOperator::And | ListOperator::Or) {
                     lexer.skip_lines()?;
                     if lexer.ends_list(ends) {
                         return lexer.wrong("an operator");
@@ -196,31 +196,31 @@ impl Lexer {
             || ends.iter().any(|end| self.sees(end))
     }
 
-    fn joint(&mut self, pipeline: &[Command]) -> Parsed<Joint> {
+    fn joint(&mut self, pipeline: &[Command]) -> ParseResult<ListOperator> {
         self.skip_blanks();
         if self.eat("&&") {
-            return Ok(Joint::And);
+            return Ok(ListOperator::And);
         }
         if self.eat("||") {
-            return Ok(Joint::Or);
+            return Ok(ListOperator::Or);
         }
         if self.ahead(";;") || self.ahead(";&") || self.at(0) == ')' || self.at_end() {
-            return Ok(Joint::Then);
+            return Ok(ListOperator::Then);
         }
         if self.eat("&") {
-            return Ok(Joint::Background);
+            return Ok(ListOperator::Background);
         }
         if self.eat(";") || self.at(0) == '\n' {
-            return Ok(Joint::Then);
+            return Ok(ListOperator::Then);
         }
         let compound = pipeline.last().is_some_and(|command| !matches!(command.body, Body::Simple { .. }));
         if compound && CLOSING.iter().any(|keyword| self.sees(keyword)) {
-            return Ok(Joint::Then);
+            return Ok(ListOperator::Then);
         }
         self.wrong("a word after the end of a command")
     }
 
-    fn pipeline(&mut self) -> Parsed<Vec<Command>> {
+    fn pipeline(&mut self) -> ParseResult<Vec<Command>> {
         loop {
             self.skip_blanks();
             if !matches!(self.at(0), 't' | '!') {
@@ -252,13 +252,13 @@ impl Lexer {
         }
     }
 
-    /// Whether nothing follows, as after a lone `time` or `!`.
+    /// Whether the command ends here, as after a lone `time` or `!`.
     fn ends_command(&mut self) -> bool {
         self.skip_blanks();
         self.at_end() || matches!(self.at(0), '\n' | ';')
     }
 
-    fn command(&mut self) -> Parsed<Command> {
+    fn command(&mut self) -> ParseResult<Command> {
         self.skip_blanks();
         let body = self.nest(Lexer::body)?;
         let simple = matches!(body, Body::Simple { .. } | Body::Function { .. });
@@ -269,7 +269,7 @@ impl Lexer {
         Ok(Command { body, redirects })
     }
 
-    fn body(&mut self) -> Parsed<Body> {
+    fn body(&mut self) -> ParseResult<Body> {
         let opened = self.offset();
         if self.ahead("((") {
             self.unclear("`((`");
@@ -318,7 +318,7 @@ impl Lexer {
         }
     }
 
-    fn conditional(&mut self, opened: usize) -> Parsed<Body> {
+    fn conditional(&mut self, opened: usize) -> ParseResult<Body> {
         let mut lists = vec![self.list(&["then"])?];
         self.need_keyword("then", opened)?;
         loop {
@@ -330,13 +330,13 @@ impl Lexer {
                 }
                 Some("else") => {}
                 Some("fi") => return Ok(Body::Branches { words: Vec::new(), lists, repeats: false }),
-                _ if self.at_end() => return Err(Unreadable::Unclosed { opened: "a compound command", at: opened }),
+                _ if self.at_end() => return Err(ParseError::Unclosed { opened: "a compound command", at: opened }),
                 _ => return self.wrong("a keyword"),
             }
         }
     }
 
-    fn do_group(&mut self, opened: usize) -> Parsed<List> {
+    fn do_group(&mut self, opened: usize) -> ParseResult<List> {
         self.skip_lines()?;
         if self.sees("{") {
             self.unclear("a loop without `do`");
@@ -352,7 +352,7 @@ impl Lexer {
         Ok(list)
     }
 
-    fn for_loop(&mut self, opened: usize) -> Parsed<Body> {
+    fn for_loop(&mut self, opened: usize) -> ParseResult<Body> {
         self.skip_blanks();
         if self.ahead("((") {
             self.unclear("`((`");
@@ -383,7 +383,7 @@ impl Lexer {
         Ok(Body::For { name, words, list })
     }
 
-    fn case(&mut self, opened: usize) -> Parsed<Body> {
+    fn case(&mut self, opened: usize) -> ParseResult<Body> {
         let mut words = vec![self.needed_word()?];
         let mut lists = Vec::new();
         self.need_keyword("in", opened)?;
@@ -393,10 +393,10 @@ impl Lexer {
                 return Ok(Body::Branches { words, lists, repeats: false });
             }
             if self.at_end() {
-                return Err(Unreadable::Unclosed { opened: "a compound command", at: opened });
+                return Err(ParseError::Unclosed { opened: "a compound command", at: opened });
             }
             let start = self.offset();
-            // Old shells take the parenthesis after a bare pattern for the end of `$(`.
+            // Old shells treat the parenthesis after a bare pattern as the end of `$(`.
             if !self.eat("(") && self.substitutions > 0 {
                 self.unclear("a case pattern without `(` inside `$(…)`");
             }
@@ -423,18 +423,20 @@ impl Lexer {
         }
     }
 
-    fn coprocess(&mut self) -> Parsed<Body> {
+    fn coprocess(&mut self) -> ParseResult<Body> {
         let command = self.command()?;
         self.skip_blanks();
-        // `coproc NAME { …; }`: the name was taken for a command, and what follows for its end.
+        // In `coproc NAME { …; }` the name was read as a command, which ends at the brace.
         if matches!(self.at(0), '{' | '(') {
             return self.wrong("`coproc`");
         }
-        let step = Step { pipeline: vec![command], joint: Joint::Background };
+        // It reads text that the shell writes into it later, so an unknown command stands before it in the pipeline.
+        let writer = Command { body: Body::Simple { assigns: Vec::new(), words: Vec::new() }, redirects: Vec::new() };
+        let step = Step { pipeline: vec![writer, command], joint: ListOperator::Background };
         Ok(Body::Subshell(vec![step]))
     }
 
-    fn function(&mut self, name: String) -> Parsed<Body> {
+    fn function(&mut self, name: String) -> ParseResult<Body> {
         self.skip_lines()?;
         let body = self.command()?;
         if matches!(body.body, Body::Simple { .. }) {
@@ -443,9 +445,9 @@ impl Lexer {
         Ok(Body::Function { name, body: Box::new(body) })
     }
 
-    fn simple(&mut self) -> Parsed<Body> {
+    fn simple(&mut self) -> ParseResult<Body> {
         let mut assigns = Vec::new();
-        // Few commands have more, and a small piece of memory is cheap to give back.
+        // Few commands have more words, and a small allocation is cheap to free.
         let mut words: Vec<Word> = Vec::with_capacity(3);
         let mut redirects = Vec::new();
         loop {
@@ -488,7 +490,7 @@ impl Lexer {
     }
 
     /// `NAME=`, `NAME+=` or `NAME[…]=` and its value, if one begins here.
-    fn assignment(&mut self) -> Parsed<Option<Assign>> {
+    fn assignment(&mut self) -> ParseResult<Option<Assign>> {
         self.skip_blanks();
         let Some((name, subscript, length)) = self.assigned_name() else { return Ok(None) };
         let start = self.offset();
@@ -515,7 +517,7 @@ impl Lexer {
     }
 
     /// The words of `(…)`.
-    fn array(&mut self) -> Parsed<Vec<Word>> {
+    fn array(&mut self) -> ParseResult<Vec<Word>> {
         let opened = self.offset();
         self.unclear("`(`");
         self.skip(1);
@@ -526,24 +528,24 @@ impl Lexer {
                 return Ok(words);
             }
             if self.at_end() {
-                return Err(Unreadable::Unclosed { opened: "a parenthesis", at: opened });
+                return Err(ParseError::Unclosed { opened: "a parenthesis", at: opened });
             }
             words.push(self.needed_word()?);
         }
     }
 
-    fn needed_word(&mut self) -> Parsed<Word> {
+    fn needed_word(&mut self) -> ParseResult<Word> {
         match self.word()? {
             Some(word) => Ok(word),
             None => self.wrong("an operator"),
         }
     }
 
-    /// The keyword that stands here, eaten.
+    /// Consumes the keyword at this position.
     fn keyword(&mut self) -> Option<&'static str> {
         self.skip_blanks();
         let first = self.at(0);
-        // Most commands begin otherwise.
+        // Most commands begin with another letter.
         if !matches!(first, 'c'..='f' | 'i' | 's'..='u' | 'w' | '{' | '}' | '!' | '[' | ']') {
             return None;
         }
@@ -551,7 +553,7 @@ impl Lexer {
     }
 }
 
-/// Two words taken for one: their boundary does not count.
+/// Joins two words into one; the boundary between them does not matter.
 fn joined(mut word: Word, next: Word) -> Word {
     word.pieces.extend(next.pieces);
     word

@@ -1,12 +1,12 @@
-//! Scripts with holes: where a value may stand in shell text without ever becoming part of it.
+//! Scripts with holes: finds where a value may stand in shell text without ever becoming part of it.
 //!
-//! The script is read once to learn the quoting of every hole; whoever fills it puts a reference to an environment
-//! variable there, quoted for that place ([`Quoting::reference`]). Two kinds of place are refused: those where the shell
-//! would look into the value (arithmetic, here-documents), and those where a program would run it (`eval`, `sh -c`,
-//! `awk`). The list of such programs is a net for the known ones, not a proof about all programs.
+//! The script is parsed once to learn the quoting of every hole. A reference to an environment variable fills the hole,
+//! quoted for that place ([`Quoting::reference`]). Two kinds of places are refused: those where the shell would
+//! interpret the value (arithmetic, here-documents), and those where a program would run it (`eval`, `sh -c`, `awk`).
+//! The list of such programs covers the known ones; it proves nothing about other programs.
 //!
-//! Whatever `sh` implementations read differently is refused too, as soon as the script has a hole: a guess about
-//! where a quote ends would turn the next value into code. A script without holes is never looked into.
+//! If the script has a hole, text that `sh` implementations read differently is refused too. A wrong guess about the
+//! end of a quote would turn the next value into code. A script without holes is not checked.
 
 mod command;
 mod error;
@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::quote::single_quoted;
-use crate::read::{Context, Unreadable, parse_with_holes};
+use crate::read::{Context, ParseError, parse_with_holes};
 use crate::tree::{self, Body, List, Piece, Redirect, Word};
+use crate::variables::program_variable;
 use command::Command;
 pub use error::{PlaceError, Position, Spot};
 
@@ -25,23 +26,23 @@ pub use crate::read::Quoting;
 /// The longest script that may have holes.
 const LONGEST: usize = 64 << 10;
 
-/// How often a script with loops or functions is looked through, until no further variable is found to hold a value.
+/// How often a script with loops or functions is searched, until no further variable is found that holds a value.
 const MOST_ROUNDS: usize = 8;
 
-/// Stands in an argument's text for what only the shell knows.
+/// Replaces text in an argument that only the shell knows.
 const HOLE: char = '\u{fffc}';
 
-/// A part of a text that a value takes the place of.
+/// A part of a text that a value replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// Its bytes.
+    /// Its range of bytes.
     pub span: Range<usize>,
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
 }
 
 impl Quoting {
-    /// The text that stands for the value of an environment variable in such a place.
+    /// The text that refers to an environment variable in a place with this quoting.
     pub fn reference(self, name: &str) -> String {
         match self {
             Quoting::None | Quoting::Pattern => format!("\"${{{name}}}\""),
@@ -51,7 +52,7 @@ impl Quoting {
     }
 }
 
-/// How each hole of a script is quoted; nothing for one in a comment. The holes come in the order of the text.
+/// The quoting of each hole of a script; `None` for a hole in a comment. The holes come in the order of the text.
 ///
 /// ```
 /// use ollm_shell::template::{Hole, Quoting, place};
@@ -81,15 +82,15 @@ pub fn place(script: &str, holes: &[Hole]) -> Result<Vec<Option<Quoting>>, Place
             return Err(refuse(Refusal { hole, position }));
         }
     }
-    // What comes first in the text is named; the rest may only follow from it.
+    // Reports the first problem in the text; later ones may only follow from it.
     let unclear = findings.unclear.filter(|(_, at)| list.as_ref().err().is_none_or(|error| *at <= error.at()));
     if let Some((construct, at)) = unclear {
         return Err(PlaceError::Unclear { construct, at: spot(at) });
     }
     let list = list.map_err(|error| match error {
-        Unreadable::TooDeep { at } => PlaceError::TooDeep { at: spot(at) },
-        Unreadable::Unclosed { opened, at } => PlaceError::Unclosed { opened, at: spot(at) },
-        Unreadable::Syntax { construct, at } => PlaceError::Unclear { construct, at: spot(at) },
+        ParseError::TooDeep { at } => PlaceError::TooDeep { at: spot(at) },
+        ParseError::Unclosed { opened, at } => PlaceError::Unclosed { opened, at: spot(at) },
+        ParseError::Syntax { construct, at } => PlaceError::Unclear { construct, at: spot(at) },
     })?;
     judge(&list).map_err(|objection| match objection {
         Objection::Refused(refusal) => refuse(refusal),
@@ -103,14 +104,15 @@ pub fn place(script: &str, holes: &[Hole]) -> Result<Vec<Option<Quoting>>, Place
     findings.contexts.iter().zip(holes).map(quoting).collect()
 }
 
-/// Refuses arguments of a program that would run a value as code, as a line of shell with these words is refused.
+/// Refuses arguments of a program that would run a value as code. The rules are those for a shell line with these
+/// words.
 pub fn check_words(words: &[&str], holes: impl Fn(&str) -> Vec<Hole>) -> Result<(), PlaceError> {
     let line: Vec<String> = words.iter().map(|word| single_quoted(word)).collect();
     let line = line.join(" ");
     place(&line, &holes(&line)).map(drop)
 }
 
-/// A hole and what stands in its place.
+/// A hole, and why it is refused.
 #[derive(Debug)]
 struct Refusal {
     hole: usize,
@@ -145,8 +147,8 @@ fn misplaced(context: Context) -> Option<Position> {
     })
 }
 
-/// Looks where values flow, again and again as long as more variables turn out to hold one: a loop or a function may use
-/// a variable that is set only further down.
+/// Follows values through the script, repeatedly while more variables turn out to hold one. A loop or a function may
+/// use a variable that is set only later in the text.
 fn judge(list: &List) -> Result<(), Objection> {
     let mut flow = Flow::default();
     for _ in 0..MOST_ROUNDS {
@@ -160,14 +162,14 @@ fn judge(list: &List) -> Result<(), Objection> {
     Err(Objection::Unclear("a chain of variables in a loop", 0))
 }
 
-/// Where values are, while a script is looked through in the order of its text.
+/// Where values are, while the script is searched in the order of its text.
 #[derive(Default)]
 struct Flow {
     /// Every use of a hole so far, direct or through a shell variable.
     uses: Vec<usize>,
     /// Shell variables that hold a value, each with its hole.
     tainted: BTreeMap<String, usize>,
-    /// Whether some text may run after what stands below it.
+    /// Whether some text may run again after later text.
     repeats: bool,
 }
 
@@ -186,7 +188,7 @@ impl Flow {
             }
             return self.simple(words, &command.redirects);
         }
-        // What a compound command reads, the commands in it read.
+        // Commands inside a compound command read its input.
         self.redirects(&command.redirects)?;
         match &command.body {
             Body::Simple { .. } => {}
@@ -235,7 +237,7 @@ impl Flow {
         Ok(())
     }
 
-    /// What the redirections of a command make of its standard input.
+    /// The standard input of a command, by its redirections.
     fn redirects(&mut self, redirects: &[Redirect]) -> Result<Command, Objection> {
         let mut command = Command::default();
         for redirect in redirects {
@@ -261,14 +263,14 @@ impl Flow {
 
     fn assign(&mut self, name: &str, hole: Option<usize>) -> Result<(), Refusal> {
         let Some(hole) = hole else { return Ok(()) };
-        if command::decides_what_runs(name) {
+        if program_variable(name).is_some() {
             return Err(Refusal { hole, position: Position::Environment(name.to_owned()) });
         }
         self.tainted.entry(name.to_owned()).or_insert(hole);
         Ok(())
     }
 
-    /// A word as the program would see it, as far as that is known.
+    /// A word as the program would get it, as far as that is known.
     fn argument(&mut self, word: &Word) -> Result<Argument, Objection> {
         let mut argument = Argument { plain: true, ..Argument::default() };
         for piece in word {
@@ -303,7 +305,7 @@ impl Flow {
                 }
             }
         }
-        // What the script's own expansions bring is the author's affair, but it may well be nothing.
+        // The author is responsible for the script's own expansions; here they count as possibly empty.
         if argument.hole.is_none() {
             argument.text.retain(|next| next != HOLE);
         }
@@ -319,13 +321,13 @@ impl Flow {
         argument.hole = argument.hole.or(hole);
     }
 
-    /// A shell variable is expanded: it may hold a value.
+    /// Notes the expansion of a shell variable, which may hold a value.
     fn reference(&mut self, name: &str, argument: &mut Argument) {
         let hole = self.tainted.get(name).copied();
         self.expand(hole, argument);
     }
 
-    /// In arithmetic the shell would look into a value, also into that of a variable it only names.
+    /// In arithmetic the shell would evaluate a value, even of a variable that is only named.
     fn arithmetic(&mut self, word: &Word) -> Result<(), Objection> {
         let before = self.uses.len();
         self.argument(word)?;
@@ -343,22 +345,22 @@ impl Flow {
 /// One word of a command.
 #[derive(Debug, Clone, Default)]
 struct Argument {
-    /// The word without its quotes; a [`HOLE`] for every expansion, if one of them brings a value.
+    /// The word without its quotes; if an expansion brings a value, a [`HOLE`] stands for every expansion.
     text: String,
     /// Nothing in it is quoted or expanded.
     plain: bool,
     /// Some of it is quoted.
     quoted: bool,
-    /// It expands `$@`, of which not even quotes leave anything if there are no parameters.
+    /// It expands `$@`, which leaves nothing without parameters, even inside quotes.
     splat: bool,
-    /// The first hole whose value it brings.
+    /// The first hole whose value it contains.
     hole: Option<usize>,
-    /// The name of the variable that it assigns, if it is an assignment.
+    /// The variable that it assigns, if it is an assignment.
     name: Option<String>,
 }
 
 impl Argument {
-    /// Whether the shell may find that there is no word here.
+    /// Whether the word may disappear in the shell's expansion.
     fn vanishes(&self) -> bool {
         self.text.is_empty() && !self.plain && (self.splat || !self.quoted)
     }

@@ -1,6 +1,6 @@
-//! The shape of a shell script: which commands run, with which words, and which files they open.
+//! The tree of a shell script: which commands run, with which words, and which files they open.
 //!
-//! Conditions and branches are not told apart: whatever could run is in here.
+//! Conditions and branches are not distinguished: the tree contains everything that could run.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
@@ -9,18 +9,18 @@ use std::rc::Rc;
 /// Steps in the order they are written.
 pub type List = Vec<Step>;
 
-/// One pipeline and how the next one hangs on it.
+/// One pipeline, and the operator after it.
 #[derive(Debug)]
 pub struct Step {
-    /// The commands, each feeding the next.
+    /// The commands; each writes to the next.
     pub pipeline: Vec<Command>,
-    /// What stands between this pipeline and the next.
-    pub joint: Joint,
+    /// The operator between this pipeline and the next.
+    pub joint: ListOperator,
 }
 
-/// What stands between two pipelines.
+/// An operator between two pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joint {
+pub enum ListOperator {
     /// `&&`
     And,
     /// `||`
@@ -40,7 +40,7 @@ pub struct Command {
     pub redirects: Vec<Redirect>,
 }
 
-/// What runs.
+/// The body of a command.
 #[derive(Debug)]
 pub enum Body {
     /// Assignments and words.
@@ -50,13 +50,13 @@ pub enum Body {
         /// The program and its arguments.
         words: Vec<Word>,
     },
-    /// `{ … }`, `if`, `while`, `case`: words looked at, and lists that may run in this shell.
+    /// `{ … }`, `if`, `while`, `case`: the words they test, and lists that may run in this shell.
     Branches {
-        /// The words looked at.
+        /// The words they test.
         words: Vec<Word>,
         /// The lists that may run.
         lists: Vec<List>,
-        /// Whether they may run again and again, as in `while`.
+        /// Whether they may run repeatedly, as in `while`.
         repeats: bool,
     },
     /// `( … )`
@@ -65,16 +65,16 @@ pub enum Body {
     For {
         /// The variable.
         name: String,
-        /// Its values; without any it takes the positional parameters.
+        /// Its values; without them it uses the positional parameters.
         words: Option<Vec<Word>>,
-        /// What runs for each value.
+        /// The list that runs for each value.
         list: List,
     },
-    /// A function and what it does when called.
+    /// A function and its body.
     Function {
         /// The name.
         name: String,
-        /// What it does.
+        /// Its body.
         body: Box<Command>,
     },
 }
@@ -93,18 +93,23 @@ pub struct Assign {
 /// One redirection.
 #[derive(Debug)]
 pub enum Redirect {
-    /// `>`, `>>`, `>|`, `&>`: the file named is opened for writing.
-    Write(Word),
-    /// `<`: the file named is opened for reading; with `<>` for writing too.
+    /// `>`, `>>`, `>|`, `&>`: opens the named file for writing.
+    Write {
+        /// The file.
+        file: Word,
+        /// Whether the old content stays.
+        appends: bool,
+    },
+    /// `<`: opens the named file for reading; with `<>` also for writing.
     Read {
         /// The file.
         file: Word,
-        /// Whether it becomes the standard input, and not some other descriptor.
+        /// Whether it becomes the standard input instead of another descriptor.
         input: bool,
         /// Whether it is opened for writing too.
         writes: bool,
     },
-    /// `<&` or `>&`: another descriptor is copied or closed, or with `>&` a file is written.
+    /// `<&` or `>&`: copies or closes another descriptor; with `>&` it may write a file.
     Duplicate {
         /// The descriptor or the file.
         target: Word,
@@ -113,14 +118,14 @@ pub enum Redirect {
         /// Whether the target is a file opened for writing.
         writes: bool,
     },
-    /// A here-string: text fed to the command.
+    /// A here-string: text as input for the command.
     Text {
         /// The text.
         text: Word,
         /// Whether it is the standard input.
         input: bool,
     },
-    /// A here-document: its text stands below the line that names it, so it is filled in later.
+    /// A here-document: its text follows below the line that announces it, so the cell is filled later.
     Document {
         /// The text.
         body: Rc<OnceCell<Word>>,
@@ -133,7 +138,7 @@ impl Redirect {
     /// The word that names the file or holds the text.
     pub fn word(&self) -> Option<&Word> {
         match self {
-            Redirect::Write(word)
+            Redirect::Write { file: word, .. }
             | Redirect::Read { file: word, .. }
             | Redirect::Duplicate { target: word, .. }
             | Redirect::Text { text: word, .. } => Some(word),
@@ -142,12 +147,12 @@ impl Redirect {
     }
 }
 
-/// One word before expansion: its pieces, and where it stands in the text.
+/// One word before expansion: its pieces, and its position in the text.
 #[derive(Debug, Default)]
 pub struct Word {
     /// The pieces, in order.
     pub pieces: Vec<Piece>,
-    /// The bytes of the text that it takes.
+    /// Its range of bytes in the text.
     pub span: Range<usize>,
 }
 
@@ -171,7 +176,7 @@ impl<'a> IntoIterator for &'a Word {
 /// A part of a word.
 #[derive(Debug)]
 pub enum Piece {
-    /// Unquoted text: wildcards, braces and `~` still count.
+    /// Unquoted text, where wildcards, braces and `~` are special.
     Plain(String),
     /// Quoted text.
     Quoted(String),
@@ -184,9 +189,9 @@ pub enum Piece {
     },
     /// `${NAME operator word}`, or a parameter that is no variable, such as `$1` or `$@`.
     Parameter {
-        /// The name; empty where it is an unusual one.
+        /// The name; empty if it is an unusual one.
         name: String,
-        /// The operator, such as `:-`; empty where there is none, or an unusual one.
+        /// The operator, such as `:-`; empty if there is none, or an unusual one.
         operator: &'static str,
         /// What follows the operator.
         word: Word,
@@ -204,18 +209,18 @@ pub enum Piece {
     Process {
         /// What runs.
         list: List,
-        /// Whether it prints what is read, and does not read what is written.
+        /// Whether the list prints what the command reads; otherwise it reads what the command writes.
         prints: bool,
     },
     /// `$((…))`, with the text and the expansions inside it.
     Arithmetic(Word),
     /// Any other expansion, with the pieces inside it.
     Opaque(Word),
-    /// The hole with this index: a place in the text that is filled in later.
+    /// The hole with this index: a place in the text that a value replaces later.
     Hole(usize),
 }
 
-/// The text of a word that is only unquoted text, as keywords are.
+/// The text of a word that consists of unquoted text only, as keywords do.
 pub fn bare(word: &[Piece]) -> Option<&str> {
     match word {
         [Piece::Plain(text)] => Some(text),

@@ -1,8 +1,10 @@
-//! Work that several processes are asked for at once: the first does it, the others get what came of it.
+//! Shares work that several processes are asked for at the same time: the first process does it, and the others read
+//! its result.
 //!
-//! Each piece of work has a file of its own, named by a digest of all that it is about. Whoever does it holds a lock on
-//! that file and writes down what came of it; whoever comes meanwhile waits for the lock, and whoever comes soon after
-//! reads. What is older, damaged, or not the user's alone counts for nothing, and the work is done again.
+//! Each piece of work has its own file, named by a digest of everything that the work depends on. The process that does
+//! the work holds a lock on that file and writes the result into it. A process that comes meanwhile waits for the lock;
+//! a process that comes soon after reads the result. A result that is old, damaged, or open to other users is ignored,
+//! and the work is done again.
 
 use std::fs::{self, File, Metadata};
 use std::io::{Read, Write};
@@ -14,9 +16,9 @@ use crate::digest::Digest;
 use crate::file::{FileError, failed, open_lock, wait_for};
 use crate::owner::current_uid;
 
-/// A file of work that nobody ended is cleared away after this long: no agent waits longer.
+/// A file without a result is removed after this long: no agent waits longer.
 const ABANDONED: Duration = Duration::from_mins(15);
-/// One piece of work in so many clears away what earlier ones left.
+/// On average, one of this many claims also removes old files.
 const SWEEP_EVERY: u8 = 16;
 
 /// Where pieces of work are claimed.
@@ -24,18 +26,18 @@ const SWEEP_EVERY: u8 = 16;
 pub struct Claims<'a> {
     /// The folder of their files, which holds nothing else.
     pub folder: &'a Path,
-    /// How long what came of one counts.
+    /// How long a result is valid.
     pub fresh: Duration,
-    /// The most bytes that are kept of one.
+    /// The most bytes of one result that are kept.
     pub largest: usize,
 }
 
-/// Whose turn it is to do a piece of work.
+/// Which process does a piece of work.
 #[derive(Debug)]
 pub enum Turn {
-    /// Ours; others wait until the claim is settled or dropped.
+    /// This process does it; others wait until the claim is settled or dropped.
     First(Claim),
-    /// Another process has just done it, and this is what came of it.
+    /// Another process has just done it, with this result.
     Done(Vec<u8>),
 }
 
@@ -47,9 +49,9 @@ pub struct Claim {
 }
 
 impl Claims<'_> {
-    /// Takes a piece of work on, or waits for about so long for who does it already.
+    /// Claims a piece of work, or waits at most about `patience` for the process that is already doing it.
     ///
-    /// Whatever goes wrong, the caller does the work without a claim.
+    /// After any failure, the caller does the work without a claim.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -69,7 +71,7 @@ impl Claims<'_> {
         if !meta.is_file() || meta.uid() != current_uid() || meta.mode() & 0o077 != 0 {
             return Err(FileError::Refused { path, why: "is not a file of yours alone" });
         }
-        // Who comes later would not find a file that was cleared away while we waited for it.
+        // Another process removed the file while we waited for it; later processes would not find it.
         if meta.nlink() == 0 {
             return Err(FileError::Changed { path });
         }
@@ -91,7 +93,7 @@ impl Claims<'_> {
         Ok(bytes)
     }
 
-    /// Removes what does not count any more. A file that cannot be removed harms nobody.
+    /// Removes old results and abandoned files. A file that cannot be removed does no harm.
     fn sweep(&self, now: SystemTime) {
         for entry in fs::read_dir(self.folder).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };
@@ -105,22 +107,23 @@ impl Claims<'_> {
 }
 
 impl Claim {
-    /// Writes down what came of the work, for who waits. What is too large, or cannot be written, is done again by others.
+    /// Writes the result for the waiting processes. They do the work again if the result is too large or cannot be
+    /// written.
     pub fn settle(mut self, result: &[u8]) {
         if result.len() <= self.largest && self.file.write_all(result).is_err() {
             let _ = self.file.set_len(0);
         }
-        // Not left to the end of the process: one that is a copy of ours may hold the file open.
+        // Unlocks here, because a forked copy of this process may keep the file open after this process ends.
         let _ = self.file.unlock();
     }
 }
 
-/// Whether a file is called as a piece of work is.
+/// Whether a file has the name of a piece of work.
 fn is_work(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// How long ago a file was written; none where that lies in the future.
+/// How long ago a file was written; `None` if its time lies in the future.
 fn age(meta: &Metadata, now: SystemTime) -> Option<Duration> {
     now.duration_since(meta.modified().ok()?).ok()
 }

@@ -80,7 +80,7 @@ pub fn digest_bytes(bytes: &[u8]) -> Digest {
 
 /// Builds one digest over a list of labelled fields.
 ///
-/// Every field carries its kind and the lengths of label and content, so two different lists never feed the same bytes
+/// Every field carries its kind and the lengths of label and content. So two different lists never feed the same bytes
 /// into the hash.
 ///
 /// ```
@@ -125,7 +125,7 @@ impl Hasher {
     ///
     /// Independent of where the folder stands and of the order in which it is listed. A link that may lead out of the
     /// folder and a special file are errors. Links are safe when they are relative and step up (`..`) only at their
-    /// beginning; this holds whatever other links they pass through.
+    /// beginning. This holds through any other links on the way.
     pub fn tree(self, label: &str, root: &Path, limits: TreeLimits) -> Result<Self, FileError> {
         let digest = digest_tree(root, limits)?;
         Ok(self.tree_digest(label, &digest))
@@ -151,7 +151,7 @@ impl Hasher {
     }
 }
 
-/// Hashes one descriptor and makes sure that nobody wrote to the file meanwhile.
+/// Hashes one open file, and makes sure that it did not change meanwhile.
 fn digest_file(path: &Path, flags: OFlags, max: u64) -> Result<(Digest, StatKey), FileError> {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
@@ -171,8 +171,8 @@ fn digest_file(path: &Path, flags: OFlags, max: u64) -> Result<(Digest, StatKey)
     Err(FileError::Changed { path: path.to_owned() })
 }
 
-/// Reads one byte past `max` at most, so that a file that grows under our eyes ends as "changed"; `also` sees what is
-/// hashed.
+/// Reads at most one byte past `max`, so that a file that grows during the reading counts as changed. `also` gets the
+/// bytes that are hashed.
 pub fn digest_reader(
     path: &Path,
     file: &mut File,

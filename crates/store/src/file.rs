@@ -27,7 +27,7 @@ pub enum FileError {
         doing: &'static str,
         /// The file or folder it was attempted on.
         path: PathBuf,
-        /// The answer of the operating system.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file is larger than its reader accepts.
@@ -35,9 +35,9 @@ pub enum FileError {
     TooLarge {
         /// The file or folder.
         path: PathBuf,
-        /// Its size, or what had been read when the bound was passed.
+        /// Its size, or the bytes read so far when they exceeded the limit.
         size: u64,
-        /// The bound.
+        /// The limit.
         max: u64,
     },
     /// The folder has more entries than its reader accepts.
@@ -45,7 +45,7 @@ pub enum FileError {
     TooMany {
         /// The folder.
         path: PathBuf,
-        /// The bound.
+        /// The limit.
         max: usize,
     },
     /// A device, pipe, socket or folder where a file was expected.
@@ -56,13 +56,13 @@ pub enum FileError {
         /// What it is.
         kind: &'static str,
     },
-    /// A symbolic link where one must not be.
+    /// A symbolic link where none is allowed.
     #[error("{} is a symbolic link and would be replaced; put a regular file in its place", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// A file of several names, of which all but one would keep the old content.
+    /// A file with several names; replacing it would leave the old content under all but one.
     #[error("{} has {names} names, and replacing it would part them; leave it one name, or link the others symbolically",
         path.display())]
     HardLinks {
@@ -80,13 +80,13 @@ pub enum FileError {
         /// The text of the link.
         target: PathBuf,
     },
-    /// Somebody wrote to the file during every attempt to read it.
+    /// Another process wrote to the file during every attempt to read it.
     #[error("{} changed while it was read; try again when nothing writes to it", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// Something stands where only what is ours alone may be.
+    /// The path must be private to us and is not: it is a link, of another kind, or open to other users.
     #[error("{} {why}; move it away", path.display())]
     Refused {
         /// The file or folder.
@@ -111,9 +111,9 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, FileError>
 
 /// Replaces the content of a file in one step: readers see the old bytes or the new ones, never a mixture.
 ///
-/// The file belongs to its owner only (0600), missing parent folders are created (0700). On any error the old file
-/// stays as it was and no temporary file remains. It takes no lock: what depends on the old content belongs into
-/// [`update`].
+/// The file is readable by its owner only (0600), missing parent folders are created (0700). On any error the old file
+/// stays unchanged and no temporary file remains. It takes no lock: use [`update`] for content that depends on the old
+/// content.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_parent(path)?;
     replace(path, bytes, &format!(".{}.tmp", random_name()), None)
@@ -122,7 +122,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// Reads, transforms and replaces a file under an exclusive lock, so that two writers never lose an update.
 ///
 /// `change` gets the present bytes (`None` when the file is missing) and returns the new ones, or `None` to leave the
-/// file alone. The lock is a file beside it and stays there.
+/// file alone. The lock is a separate file beside it, and stays there.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,8 @@ where
     Ok(())
 }
 
-/// Like [`update`], for files that people keep themselves and may share: an existing file keeps its mode.
+/// Like [`update`], for files that people edit themselves and may share. An existing file keeps its mode, the lock file
+/// is removed afterwards, and a file that becomes empty is removed.
 pub fn rewrite<E, F>(path: &Path, max: u64, change: F) -> Result<(), E>
 where
     E: From<FileError>,
@@ -155,18 +156,22 @@ where
 {
     let lock = Lock::acquire(path)?;
     let mode = fs::metadata(path).ok().map(|meta| meta.permissions());
-    if let Some(bytes) = change(read_bounded(path, max)?)? {
-        lock.replace_as(&bytes, mode)?;
-    }
-    Ok(())
+    let done = read_bounded(path, max).map_err(E::from).and_then(change).and_then(|bytes| match bytes {
+        Some(bytes) if bytes.is_empty() => Ok(lock.remove_file()?),
+        Some(bytes) => Ok(lock.replace_as(&bytes, mode)?),
+        None => Ok(()),
+    });
+    lock.remove_lock();
+    done
 }
 
-/// Replaces in one step what a path leads to, through links, for files that other programs own: what is there keeps its
-/// mode, what is not gets this one. Nothing is left beside it. A file of several names is refused: it would lose them.
+/// Replaces in one step the target of a path, through links, for files that other programs own. An existing file keeps
+/// its mode, a new one gets `mode`. No lock stays beside it. A file with several names is refused, because replacing it
+/// would separate them.
 pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
-        // A link that leads nowhere must not become a file.
+        // A dangling link must not become a file.
         Err(_) if fs::symlink_metadata(path).is_ok() => return Err(FileError::Link { path: path.to_owned() }),
         Err(_) => path.to_owned(),
     };
@@ -179,10 +184,10 @@ pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(),
     replace(&real, bytes, &format!(".{}.tmp", random_name()), Some(mode))
 }
 
-/// Opens a file of its owner alone that is there to be locked and for nothing else; it is made if need be.
+/// Opens a file that serves only as a lock, readable by its owner only; creates it if needed.
 ///
-/// For what takes longer than an [`update`], and for those who wait in a way of their own. Where somebody removes it who holds
-/// it, [`is_file_at`] says whether it is still the one that everybody takes.
+/// For work that takes longer than an [`update`], and for callers that wait in their own way. A lock holder may remove
+/// the file; [`is_file_at`] then says whether an open file is still the one that all others lock.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
     let file = open_lock(path)?;
     let meta = file.metadata().map_err(|source| failed("inspect", path, source))?;
@@ -192,14 +197,14 @@ pub fn lock_file(path: &Path) -> Result<File, FileError> {
     Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
 }
 
-/// Whether a path still leads to this open file, and to no other of its name.
+/// Whether a path still leads to this open file, and not to a new one of the same name.
 pub fn is_file_at(file: &File, path: &Path) -> bool {
     let key = |meta: Metadata| (meta.dev(), meta.ino());
     let (open, there) = (file.metadata().ok().map(key), fs::symlink_metadata(path).ok().map(key));
     open.is_some() && open == there
 }
 
-/// The right to replace one file, held until dropped.
+/// The lock for replacing one file, held until dropped.
 #[derive(Debug)]
 pub struct Lock<'a> {
     path: &'a Path,
@@ -207,16 +212,16 @@ pub struct Lock<'a> {
 }
 
 impl<'a> Lock<'a> {
-    /// Waits for the right.
+    /// Waits for the lock.
     pub fn acquire(path: &'a Path) -> Result<Self, FileError> {
-        // A living writer needs milliseconds, a dead one has lost its lock already.
+        // A living writer needs milliseconds; the system releases the lock of a dead one.
         const PATIENCE: Duration = Duration::from_secs(30);
         const TRIES: usize = 100;
         let beside = sibling(path, ".lock")?;
         for _ in 0..TRIES {
             let file = lock_file(&beside)?;
             wait_for(&file, &beside, PATIENCE)?;
-            // Whoever had it before may have removed it.
+            // The previous holder may have removed the lock file.
             if is_file_at(&file, &beside) {
                 return Ok(Self { path, _held: file });
             }
@@ -224,23 +229,40 @@ impl<'a> Lock<'a> {
         Err(FileError::Changed { path: beside })
     }
 
-    /// Removes the file, and the lock with it.
-    pub(crate) fn remove(self) -> Result<(), FileError> {
-        for path in [self.path.to_owned(), sibling(self.path, ".lock")?] {
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &path, source)),
-                _ => {}
-            }
-        }
+    /// Removes the file and its lock file.
+    pub fn remove(self) -> Result<(), FileError> {
+        self.remove_file()?;
+        self.remove_lock();
         Ok(())
     }
 
-    /// Under the lock there is one writer, hence one temporary name: what a killed writer left is cleared away here.
+    /// Removes the file, and syncs the folder so that the removal survives a crash.
+    fn remove_file(&self) -> Result<(), FileError> {
+        if fs::symlink_metadata(self.path).is_ok_and(|meta| meta.is_symlink()) {
+            return Err(FileError::Link { path: self.path.to_owned() });
+        }
+        match fs::remove_file(self.path) {
+            Ok(()) => sync_folder(parent(self.path)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(failed("remove", self.path, source)),
+        }
+    }
+
+    /// Removes the lock file while the lock is held; a waiting process then creates a new one. If removing fails, the
+    /// file does no harm.
+    fn remove_lock(&self) {
+        if let Ok(beside) = sibling(self.path, ".lock") {
+            let _ = fs::remove_file(beside);
+        }
+    }
+
+    /// Replaces the file. Under the lock there is only one writer, hence one temporary name; a file that a killed
+    /// writer left there is removed first.
     pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
         self.replace_as(bytes, None)
     }
 
-    /// The same with another mode than the owner's alone.
+    /// The same with another mode than 0600.
     fn replace_as(&self, bytes: &[u8], mode: Option<Permissions>) -> Result<(), FileError> {
         let stale = sibling(self.path, ".tmp")?;
         match fs::remove_file(&stale) {
@@ -250,13 +272,13 @@ impl<'a> Lock<'a> {
     }
 }
 
-/// Sixteen characters that no other process picks at the same time.
+/// Sixteen random characters that no other process picks at the same time.
 pub fn random_name() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// Replaces a file in one step like [`write_atomic`] but leaves it to the system when the bytes reach the disk: for what
-/// can be made again and shows by its form whether it is whole.
+/// Replaces a file in one step like [`write_atomic`], but does not sync it to the disk. It is for files that can be
+/// made again, and whose form shows whether they are complete.
 pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_parent(path)?;
     let temp = Temp::create(sibling(path, &format!(".{}.tmp", random_name()))?)?;
@@ -264,8 +286,7 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     temp.rename(path)
 }
 
-/// Reads a regular file and what `fstat` said about the very descriptor that was read; again if somebody wrote to it
-/// meanwhile.
+/// Reads a regular file, with the metadata of the same descriptor. It reads again if the file changed meanwhile.
 pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
@@ -281,7 +302,7 @@ pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>
     Err(FileError::Changed { path: path.to_owned() })
 }
 
-/// What changes when somebody writes to a file, but not when it is replaced by another one.
+/// The metadata that a write to the file changes, but that its replacement by another file does not.
 fn content_key(meta: &Metadata) -> (u64, i64, i64) {
     (meta.len(), meta.mtime(), meta.mtime_nsec())
 }
@@ -302,7 +323,7 @@ fn read_open(path: &Path, file: &mut File, meta: &Metadata, max: u64) -> Result<
 
 /// Opens a regular file for reading; `None` when it does not exist.
 pub fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, Metadata)>, FileError> {
-    // Without O_NONBLOCK, opening a pipe nobody writes to would wait for ever.
+    // Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | extra;
     let file = match OpenOptions::new().read(true).custom_flags(bits(flags)).open(path) {
         Ok(file) => file,
@@ -316,19 +337,19 @@ pub fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, Metadata
     Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
 }
 
-/// Opens a file of our own that nobody else may read or write, and that is no link; nothing when it is none.
+/// Opens a file that belongs to us and that no other user may read or write. `None` for a link and for any other file.
 pub fn open_own(path: &Path) -> Option<(File, Metadata)> {
     let (file, meta) = open_regular(path, OFlags::NOFOLLOW).ok()??;
     let is_ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o777 == 0o600;
     is_ours.then_some((file, meta))
 }
 
-/// The error of a step that the system refused.
+/// The error for a failed system call.
 pub fn failed(doing: &'static str, path: &Path, source: io::Error) -> FileError {
     FileError::Io { doing, path: path.to_owned(), source }
 }
 
-/// The word for what is not a regular file.
+/// The word for a file that is not regular.
 pub fn kind_of(meta: &Metadata) -> &'static str {
     let kind = meta.file_type();
     match () {
@@ -341,7 +362,7 @@ pub fn kind_of(meta: &Metadata) -> &'static str {
     }
 }
 
-/// A socket cannot be opened at all; say what it is rather than "no such device".
+/// A socket cannot be opened at all; name it instead of reporting "no such device".
 fn not_opened(path: &Path, source: io::Error) -> FileError {
     match fs::metadata(path) {
         Ok(meta) if !meta.is_file() => FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) },
@@ -362,7 +383,7 @@ fn replace(path: &Path, bytes: &[u8], suffix: &str, mode: Option<Permissions>) -
     sync_folder(parent(path))
 }
 
-/// A new file that disappears unless it is renamed.
+/// A new file that is removed unless it is renamed.
 struct Temp {
     path: PathBuf,
     file: File,
@@ -383,7 +404,7 @@ impl Temp {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        // Going over the limit would end us by a signal.
+        // A write over the size limit would end this process by a signal.
         if getrlimit(Resource::Fsize).current.is_some_and(|most| bytes.len() as u64 > most) {
             return Err(Errno::FBIG.into());
         }
@@ -402,13 +423,13 @@ impl Temp {
 impl Drop for Temp {
     fn drop(&mut self) {
         if !self.kept {
-            // Nothing more can be done for a file that cannot even be removed; the error under way says why.
+            // If even removing the file fails, nothing more can be done; the original error explains it.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Opens what is there to be locked, or makes it; whether it is a regular file is for the caller to find out.
+/// Opens or creates a lock file; the caller must check whether it is a regular file.
 pub(crate) fn open_lock(path: &Path) -> Result<File, FileError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
@@ -426,7 +447,7 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, FileError> {
     })
 }
 
-/// Waits for a lock, for about so long.
+/// Waits for a lock, at most about this long.
 pub(crate) fn wait_for(file: &File, path: &Path, patience: Duration) -> Result<(), FileError> {
     const LONGEST: Duration = Duration::from_millis(16);
     let mut waited = Duration::ZERO;
@@ -454,11 +475,11 @@ fn make_parent(path: &Path) -> Result<(), FileError> {
     made.map_err(|source| failed("create the folder", folder, source))
 }
 
-/// Brings the names in a folder to the disk.
+/// Syncs the names in a folder to the disk.
 pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
     let synced = File::open(folder).and_then(|open| open.sync_all());
     match synced {
-        // Some file systems cannot sync a folder; the rename is then as durable as they make it.
+        // Some file systems cannot sync a folder; the rename is then as durable as the file system makes it.
         Err(source) if !matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Err(failed("sync the folder", folder, source))
         }
@@ -473,7 +494,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The hidden neighbour `.NAME.SUFFIX` of a file.
+/// The path `.NAME.SUFFIX` beside a file.
 fn sibling(path: &Path, suffix: &str) -> Result<PathBuf, FileError> {
     let Some(name) = path.file_name() else {
         return Err(failed("write", path, io::ErrorKind::InvalidInput.into()));

@@ -1,7 +1,8 @@
 //! The system's keyring: the Secret Service of free desktops, the keychain of macOS.
 //!
-//! Where it is comes in as a value: nothing here looks into the environment, so what does not name a keyring cannot touch
-//! one. Every wait has an end; a keyring that hangs is one that is not there. Nothing is kept open between two questions.
+//! The address of the keyring comes in as a value. Nothing here reads the environment, so code that passes no address
+//! cannot touch a keyring. Every wait has an end; a keyring that hangs counts as absent. No connection stays open
+//! between two requests.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use apple as system;
 #[cfg(not(target_os = "macos"))]
 use service as system;
 
-/// How long a keyring may take that asks nobody.
+/// How long a keyring may take if it asks no person.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// How the system's keyring is reached.
@@ -31,38 +32,38 @@ pub struct Keyring {
     person: Option<Duration>,
 }
 
-/// Why a keyring does not do what it should; never with a value in it.
+/// Why a keyring request failed; never contains a secret value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// There is none, or it cannot be used.
+    /// There is no keyring, or it cannot be used.
     #[error("the system keyring cannot be used: {0}")]
     Unreachable(String),
-    /// It is locked, and nobody unlocked it.
+    /// The keyring is locked, and the person did not unlock it.
     #[error("the system keyring is locked")]
     Locked,
-    /// It took too long.
+    /// The keyring took too long.
     #[error("the system keyring does not answer")]
     Late,
 }
 
-/// What an item is filed under.
+/// The owner and the name under which an item is stored.
 pub(crate) struct Entry<'a> {
     owner: &'a str,
     name: &'a str,
 }
 
 impl Keyring {
-    /// The keyring on the message bus with this address, as in `DBUS_SESSION_BUS_ADDRESS`; macOS has one without.
+    /// The keyring on the message bus with this address, as in `DBUS_SESSION_BUS_ADDRESS`; macOS needs no address.
     pub fn at(address: impl Into<String>) -> Keyring {
         Keyring { address: address.into(), wait: WAIT, person: None }
     }
 
-    /// The same, where a person is there who may be asked to unlock it, and how long that may take.
+    /// The same keyring, which may also ask the person to unlock it and wait this long.
     pub fn asking(self, person: Duration) -> Keyring {
         Keyring { person: Some(person), ..self }
     }
 
-    /// The same, with another patience for a keyring that asks nobody.
+    /// The same keyring with another time limit for requests that ask no person.
     pub fn waiting(self, wait: Duration) -> Keyring {
         Keyring { wait, ..self }
     }
@@ -75,7 +76,7 @@ impl Keyring {
         system::set(self, &Entry { owner: &owner.to_string_lossy(), name }, value)
     }
 
-    /// Takes an item away; it is no error if there is none.
+    /// Removes an item; a missing item is no error.
     pub(crate) fn remove(&self, owner: &Path, name: &str) -> Result<(), KeyringError> {
         system::remove(self, &Entry { owner: &owner.to_string_lossy(), name })
     }

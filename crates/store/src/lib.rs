@@ -1,19 +1,19 @@
 //! Files that survive crashes and concurrent writers; digests, secrets, redaction.
 //!
-//! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and tells no time. Paths,
-//! times and secrets come in as values.
+//! A leaf crate: it knows nothing of hooks, reads neither environment nor home, prints nothing and reads no clock.
+//! Paths, times and secrets come in as values.
 //!
-//! - [`write_atomic`], [`read_bounded`], [`update`], [`rewrite`]: files that survive two writers and a kill at any moment;
-//!   ours are owner-only, those that people keep themselves stay as open as they were.
-//! - [`versioned`]: JSON documents with a `version`; what cannot be understood is never overwritten.
+//! - [`write_atomic`], [`read_bounded`], [`update`], [`rewrite`]: files that survive two writers and a kill at any
+//!   moment. Our own files are owner-only; files that people edit themselves keep their mode.
+//! - [`versioned`]: JSON documents with a `version`; a document that cannot be understood is never overwritten.
 //! - [`Digest`], [`Hasher`], [`FileDigests`]: SHA-256 over bytes, without collisions by concatenation.
-//! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
-//! - [`Claims`]: work that several processes are asked for at once, done by the first of them.
-//! - [`usage`]: how often things happened lately, counted exactly across processes.
-//! - [`Redactor`], [`Hidden`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
-//! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
-//! - [`RotatingLog`]: bounded, owner-only files of lines that many processes append to at once.
-//! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
+//! - [`check_owner`], [`Owners`]: whether another user could change a file.
+//! - [`Claims`]: work that several processes are asked for at the same time, done by the first of them.
+//! - [`usage`]: how often something happened lately, counted exactly across processes.
+//! - [`Redactor`], [`Hidden`], [`looks_secret`]: hide known secrets and well-known token shapes in all output.
+//! - [`Secrets`], [`Keyring`]: secrets that a person stored with us, in the system's keyring or in an owner-only file.
+//! - [`RotatingLog`]: bounded, owner-only files of lines that many processes append to at the same time.
+//! - [`escape_for_people`], [`escape_for_json`], [`cut`]: makes the text of other programs safe to look at.
 
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ mod variables;
 pub mod versioned;
 mod visible;
 
-/// The steps that reading, hashing and replacing files are made of, for stores that keep more than one file.
+/// The building blocks of reading, hashing and replacing files, for stores that keep more than one file.
 pub mod raw {
     pub use crate::digest::digest_reader;
     pub use crate::file::{
@@ -50,9 +50,9 @@ pub use file::{FileError, is_file_at, lock_file, read_bounded, replace_through_l
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use plain_path::plain_path;
-pub use redact::{Hidden, Redactor, Stream, looks_secret};
+pub use redact::{Hidden, Redactor, Stream, hide_assignments, looks_secret};
 pub use rotating_log::{Bounds, Follower, Lines, RotatingLog};
-pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
+pub use secrets::{SecretError, SecretPlace, Secrets, StoredSecret, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
 pub use variables::is_shared_variable;
 pub use versioned::{Loaded, Trouble, UpdateError};

@@ -1,13 +1,13 @@
-//! Who else could change a file: owners and modes, of the file and of every folder on the way to it.
+//! Which other users could change a file, by owners and modes of the file and of every folder above it.
 //!
-//! A file is safe when nobody but the user and root can write it, replace it, or put another one in its place. That
-//! depends on each folder on its path, and, where the path passes through symbolic links, on the links and on the way to
-//! where they lead.
+//! A file is safe when only the user and root can write it or put another one in its place. That depends on each folder
+//! on its path. Where the path passes through symbolic links, it also depends on the links and on the paths to their
+//! targets.
 //!
-//! **Group-writable** is safe only where the group is the one the process runs with: many systems give each user a group
-//! of his own and make files group-writable by default. Where that group is shared by several users, its members are
-//! trusted with files that are group-writable. **Access control lists** are not read; a list that lets others write shows
-//! in the group bits of the mode and is judged like them.
+//! **Group-writable** is safe only if the group is the one the process runs with. Many systems give each user a private
+//! group, and make files group-writable by default. If several users share that group, its members are trusted with
+//! files that are group-writable. **Access control lists** are not read; a list that lets others write shows in the
+//! group bits of the mode and is judged like them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -16,17 +16,17 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::digest::StatKey;
 
-/// A file or folder that others could change, or that could not be judged.
+/// A file or folder that others could change, or that could not be checked.
 ///
-/// Its text is for people and names the way out.
+/// Its text is for people and says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} {}", path.display(), self.complaint())]
 pub struct Unsafe {
-    /// The offending file, folder or link, which may be another one than was asked about.
+    /// The unsafe file, folder or link, which may differ from the one that was checked.
     pub path: PathBuf,
     /// Its permission bits; 0 when they are not known.
     pub mode: u32,
@@ -42,15 +42,15 @@ pub struct Unsafe {
 pub enum Why {
     /// Others may write to it.
     Writable,
-    /// Others may look into a folder that must be closed to them.
+    /// Other users may look into a folder that must be private.
     Open,
     /// It belongs to neither the user nor root.
     Foreign,
-    /// Its symbolic links lead round in a circle, or through too many steps.
+    /// Its symbolic links form a loop, or there are too many of them.
     Loop,
     /// A relative path, which means something else in every folder.
     Relative,
-    /// The system did not let us look.
+    /// The system did not allow the check.
     Unknown(io::ErrorKind),
 }
 
@@ -91,15 +91,15 @@ pub fn current_gid() -> u32 {
     rustix::process::getegid().as_raw()
 }
 
-/// Checks that only `uid` and root can change `path`: one question to [`Owners`], with the group of this process.
+/// Checks that only `uid` and root can change `path`: a single check with [`Owners`], with the group of this process.
 pub fn check_owner(path: &Path, top: &Path, uid: u32) -> Result<(), Unsafe> {
     Owners::new(uid, current_gid()).check(path, top)
 }
 
-/// Checks of many paths; a folder is looked at once.
+/// Checks many paths; each folder is inspected once.
 ///
-/// What was found safe stays so for the life of this value: make a new one for each piece of work, or ask whether it
-/// [still holds](Owners::still_hold).
+/// A safe result is kept for the life of this value. Make a new value for each piece of work, or ask whether its
+/// results [still hold](Owners::still_hold).
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -114,17 +114,19 @@ pub struct Owners {
     uid: u32,
     gid: u32,
     folders: Mutex<HashMap<PathBuf, Rule>>,
-    /// Everything that was judged, in the order in which it was looked at.
+    /// The number of all unmapped users, if this user namespace does not map root.
+    unknown_root: OnceLock<Option<u32>>,
+    /// Everything that was checked, in the order of checking.
     judged: Mutex<Vec<(PathBuf, OwnerState)>>,
 }
 
-/// All that a judgement depends on.
+/// Everything that the result of a check depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OwnerState {
     uid: u32,
     gid: u32,
     mode: u32,
-    /// Of a link, which may lead elsewhere when it is another one.
+    /// The state of a link; a changed link may lead elsewhere.
     link: Option<StatKey>,
 }
 
@@ -135,10 +137,10 @@ impl OwnerState {
     }
 }
 
-/// What is asked of a file or folder; a later rule includes the earlier ones.
+/// What a file or folder must satisfy; a later rule includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rule {
-    /// Others may not replace what is in it: as below, but a sticky folder may be writable.
+    /// Others may not replace its entries; unlike below, a sticky folder may be writable.
     Way,
     /// Others may neither write to it nor add to it.
     Own,
@@ -151,17 +153,18 @@ struct Step {
 }
 
 impl Owners {
-    /// No folder is looked at yet; `uid` and `gid` are the user and the group whose writing is fine.
+    /// Nothing is checked yet; `uid` and `gid` are the user and the group that may write.
     pub fn new(uid: u32, gid: u32) -> Self {
-        Self { uid, gid, folders: Mutex::default(), judged: Mutex::default() }
+        Self { uid, gid, folders: Mutex::default(), unknown_root: OnceLock::new(), judged: Mutex::default() }
     }
 
     /// Checks `path` and every folder on the way to it.
     ///
-    /// `path` itself and every folder from `top` down must belong to the user or to root and not be writable by others.
-    /// Above `top` the same holds, except that a sticky folder (such as `/tmp`) may be writable: nobody can replace what
-    /// is ours in there. Symbolic links must belong to the user or to root, and are followed: the way to where they lead
-    /// is judged like the way above `top`, the place itself like the link's place.
+    /// `path` itself and every folder from `top` down must belong to the user or to root. Others must not be able to
+    /// write them. Above `top` the same holds, except that a sticky folder (such as `/tmp`) may be writable: other
+    /// users cannot replace our files in it. Symbolic links must belong to the user or to root, and are followed. The
+    /// path to a link's target is checked like the path above `top`; the target itself is checked like the link's
+    /// place.
     pub fn check(&self, path: &Path, top: &Path) -> Result<(), Unsafe> {
         const HOPS: usize = 40;
         if !path.is_absolute() {
@@ -172,7 +175,7 @@ impl Owners {
         let mut steps = steps_to(path, top);
         let mut hops = 0;
         while let Some(Step { name, rule }) = steps.pop_front() {
-            // What was walked so far has no links in it, so its parent is the folder above. The root is its own parent.
+            // The path walked so far contains no links, so its parent is the folder above. The root is its own parent.
             if name == ".." {
                 at.pop();
             } else {
@@ -195,9 +198,9 @@ impl Owners {
         Ok(())
     }
 
-    /// Whether everything that was found safe still has the owners, modes and links that it was judged by.
+    /// Whether everything that was found safe still has the owners, modes and links of the check.
     ///
-    /// One look at each of them, which is all that another check would come down to.
+    /// This inspects each path once, which is all that a new check would do.
     pub fn still_hold(&self) -> bool {
         let same = |(path, state): &(PathBuf, OwnerState)| {
             fs::symlink_metadata(path).is_ok_and(|meta| OwnerState::of(&meta) == *state)
@@ -205,7 +208,7 @@ impl Owners {
         self.judged().iter().all(same)
     }
 
-    /// Judges one file or folder, or a link, whose target is returned.
+    /// Checks one file, folder or link. Returns the target of a link.
     fn look(&self, at: &Path, rule: Rule) -> Result<Option<PathBuf>, Unsafe> {
         if self.folders().get(at).is_some_and(|known| *known >= rule) {
             return Ok(None);
@@ -235,12 +238,13 @@ impl Owners {
     fn judge_owner(&self, at: &Path, meta: &Metadata) -> Result<(), Unsafe> {
         match meta.uid() {
             owner if owner == self.uid || owner == 0 => Ok(()),
+            owner if *self.unknown_root.get_or_init(unknown_root) == Some(owner) && is_of_system(at) => Ok(()),
             _ => Err(Unsafe::of(at, meta, Why::Foreign)),
         }
     }
 
     fn folders(&self) -> MutexGuard<'_, HashMap<PathBuf, Rule>> {
-        // An entry is inserted whole or not at all, so a panic elsewhere leaves nothing half done.
+        // An entry is inserted completely or not at all, so a panic elsewhere leaves no partial entry.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -249,17 +253,17 @@ impl Owners {
     }
 }
 
-/// The parts of a path; those from the last one of `top` on, and in any case the last one, are held to the stricter rule.
+/// The parts of a path. The stricter rule applies to the last part, and to all parts from the last one of `top` on.
 fn steps_to(path: &Path, top: &Path) -> VecDeque<Step> {
     let strict = if path.starts_with(top) { top.components().count() } else { usize::MAX };
     let parts = path.components().zip(1..);
     let rule = |place| if place >= strict { Rule::Own } else { Rule::Way };
     let steps = parts.map(|(part, place)| Step { name: part.as_os_str().to_owned(), rule: rule(place) });
-    // The root is where every walk begins.
+    // Every walk begins at the root.
     end_with(Rule::Own, steps.skip(1).collect())
 }
 
-/// Puts the way of a link before what is still to be walked.
+/// Puts the target path of a link before the steps that are still to be walked.
 fn follow(target: &Path, rule: Rule, steps: &mut VecDeque<Step>) {
     let parts = target.components().map(|part| Step { name: part.as_os_str().to_owned(), rule: Rule::Way });
     let mut way = end_with(rule, parts.collect());
@@ -272,6 +276,22 @@ fn end_with(rule: Rule, mut steps: VecDeque<Step>) -> VecDeque<Step> {
         last.rule = rule;
     }
     steps
+}
+
+/// The number of all unmapped users, if root is one of them: in a box, for example, the namespace maps few users.
+fn unknown_root() -> Option<u32> {
+    let read = |file: &str| fs::read_to_string(file).ok();
+    let others: u32 = read("/proc/sys/kernel/overflowuid")?.trim().parse().ok()?;
+    let known = read("/proc/self/uid_map")?;
+    let known = known.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok()).sum::<u64>();
+    let owner = fs::metadata("/").ok()?.uid();
+    (known < u64::from(u32::MAX) && owner == others).then_some(owner)
+}
+
+/// Whether only root owns such a path on any system. Elsewhere an unmapped owner may be any user, so it stays foreign.
+fn is_of_system(at: &Path) -> bool {
+    let folders = ["/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix/store", "/sbin", "/usr"];
+    at.components().count() <= 2 || folders.iter().any(|folder| at.starts_with(folder))
 }
 
 fn unknown(at: &Path, error: &io::Error) -> Unsafe {

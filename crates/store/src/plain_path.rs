@@ -1,8 +1,9 @@
-//! Paths by their words alone.
+//! Cleans paths by their text alone.
 
 use std::path::{Component, Path, PathBuf};
 
-/// A path without `.` and `..`; nothing is looked up, so the file may be gone and links are not followed.
+/// A path without `.` and `..`. It does not access the file system: the file need not exist, and links are not
+/// followed.
 ///
 /// ```
 /// use std::path::Path;

@@ -1,25 +1,27 @@
-//! Hides secrets: known values in all the forms in which they usually travel, tokens of well-known shape, and what a URL
-//! logs in with.
+//! Hides secrets: known values in their usual encodings, tokens of well-known shape, and the login part of URLs.
 //!
-//! Every occurrence counts, also one that overlaps another: the bytes of all of them together become one
-//! `[redacted:NAME]`. A text handed over in pieces gives the same result as the whole text.
+//! Every occurrence counts, also one that overlaps another: the bytes of overlapping occurrences together become one
+//! `[redacted:NAME]`. A text that comes in pieces gives the same result as the whole text.
 //!
-//! Not found: values that are split by other text, encoded twice (except JSON in JSON), compressed, or in capital
-//! letters where they were in small ones; and the first half of a value whose second half was cut off before.
+//! It does not find values that are split by other text, compressed, or encoded twice (except JSON in JSON). Nor does
+//! it find values that were changed from small to capital letters, or the first half of a value whose second half was
+//! cut off before.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+mod assignments;
 mod forms;
 mod hidden;
 mod names;
 mod shapes;
 
+pub use assignments::hide_assignments;
 pub use hidden::Hidden;
 pub use names::looks_secret;
 use shapes::{LOOK_BEHIND, Shape, Tail};
 
-/// Knows the secrets to hide.
+/// Holds the secrets to hide.
 ///
 /// ```
 /// use ollm_store::Redactor;
@@ -27,17 +29,17 @@ use shapes::{LOOK_BEHIND, Shape, Tail};
 /// assert_eq!(redactor.redact_str("pw=hunter2-hunter2;"), "pw=[redacted:DB_PASSWORD];");
 /// ```
 pub struct Redactor {
-    /// Ordered by bytes, each once.
+    /// Sorted by bytes, without duplicates.
     needles: Vec<Needle>,
     names: Vec<String>,
-    /// Which first two bytes some needle or shape begins with, one bit each.
+    /// One bit for each pair of bytes that some needle or shape begins with.
     starts: Vec<u64>,
 }
 
 /// One form of one secret.
 struct Needle {
     bytes: Vec<u8>,
-    /// Whether line breaks may stand inside.
+    /// Whether line breaks may occur inside.
     wraps: bool,
     name: usize,
 }
@@ -57,13 +59,13 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Values with fewer bytes are not hidden: they occur by chance and would shred the text.
+    /// Shorter values are not hidden: they occur by chance, and hiding them would damage the text.
     pub const SHORTEST: usize = 6;
 
-    /// Hides these values, wherever they appear: as they are, escaped for JSON or URLs, in base64 or hexadecimal.
+    /// Hides these values wherever they appear: plain, escaped for JSON or URLs, in base64 or hexadecimal.
     ///
-    /// White space around a value does not count, values of fewer than [`Redactor::SHORTEST`] bytes are ignored. The password inside a URL
-    /// (`scheme://user:password@host`) is hidden on its own as well.
+    /// White space around a value is ignored, and so are values of fewer than [`Redactor::SHORTEST`] bytes. The
+    /// password inside a URL (`scheme://user:password@host`) is also hidden separately.
     pub fn new<N, V>(secrets: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<String>,
@@ -95,7 +97,7 @@ impl Redactor {
     pub fn redact_str<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redact(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // A secret that is not UTF-8 may have taken half a character with it.
+            // A hidden secret that is not UTF-8 may have included half a character.
             Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
                 Ok(text) => text,
                 Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -143,8 +145,8 @@ impl Redactor {
         }
     }
 
-    /// What begins at a position; `Err` when it takes more text to tell.
-    fn probe(&self, hay: &[u8], at: usize, end: End) -> Result<Option<Hit>, More> {
+    /// What begins at a position; `Err` if more text is needed to decide.
+    fn probe(&self, hay: &[u8], at: usize, end: End) -> Result<Option<Hit>, NeedsMore> {
         let named = self.probe_needles(hay.get(at..).unwrap_or_default(), end)?;
         let named = named.map(|(length, name)| (at + length, name));
         let shapes = shapes::probe(hay, at, end)?;
@@ -154,7 +156,7 @@ impl Redactor {
         Ok(Some(Hit { named, shapes }))
     }
 
-    fn probe_needles(&self, text: &[u8], end: End) -> Result<Option<(usize, usize)>, More> {
+    fn probe_needles(&self, text: &[u8], end: End) -> Result<Option<(usize, usize)>, NeedsMore> {
         let [first, second, ..] = *text else {
             return end.or_more().map(|()| None);
         };
@@ -187,7 +189,7 @@ impl Redactor {
     }
 }
 
-/// Hides the secrets in a text that comes in pieces, also those that fall on an edge.
+/// Hides the secrets in a text that comes in pieces, also secrets that cross the boundary of two pieces.
 ///
 /// ```
 /// let redactor = ollm_store::Redactor::new([("PIN", "1234567890")]);
@@ -201,15 +203,15 @@ impl Redactor {
 #[derive(Debug)]
 pub struct Stream<'a> {
     redactor: &'a Redactor,
-    /// Text that is not judged yet, and a little before it.
+    /// Text that is not decided yet, and a little text before it.
     held: Vec<u8>,
     scan: Scan,
 }
 
 impl Stream<'_> {
-    /// Takes the next piece and appends to `out` what is certain by now.
+    /// Takes the next piece, and appends to `out` the text that is decided by now.
     ///
-    /// At most about as much as the longest secret is held back (or two kilobytes, for tokens).
+    /// It holds back about as much as the longest secret (or two kilobytes, for tokens).
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(chunk);
         self.scan.run(self.redactor, &self.held, End::Open, out);
@@ -219,29 +221,29 @@ impl Stream<'_> {
         self.scan.shift(gone);
     }
 
-    /// Appends the rest.
+    /// Decides and appends the rest.
     pub fn finish(mut self, out: &mut Vec<u8>) {
         self.scan.run(self.redactor, &self.held, End::Here, out);
         self.scan.close(self.redactor, &self.held, out);
     }
 }
 
-/// Whether the text at hand is all there is.
+/// Whether the text ends here, or more may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Here,
     Open,
 }
 
-/// It takes more text to tell.
+/// More text is needed to decide.
 #[derive(Debug)]
-struct More;
+struct NeedsMore;
 
 impl End {
-    fn or_more(self) -> Result<(), More> {
+    fn or_more(self) -> Result<(), NeedsMore> {
         match self {
             End::Here => Ok(()),
-            End::Open => Err(More),
+            End::Open => Err(NeedsMore),
         }
     }
 }
@@ -259,12 +261,13 @@ enum Label {
     Shape(&'static str),
 }
 
-/// Secret bytes that touch one another.
+/// Secret bytes that overlap or touch.
 #[derive(Debug)]
 struct Region {
     label: Label,
     end: usize,
-    /// Tokens that go on for as long as their kind of characters does, and where each began to be open-ended.
+    /// Open-ended tokens: each continues while its kind of characters does. The number is the position where the open
+    /// end begins.
     tails: Vec<(usize, Tail)>,
 }
 
@@ -279,14 +282,14 @@ impl Region {
         for shape in hit.shapes {
             self.end = self.end.max(shape.end);
             if let Some(tail) = shape.tail {
-                // The later of two alike outlasts the earlier; keeping both would let a hostile text pile them up.
+                // Of two equal tails the later one lasts longer. Keeping both would let a hostile text pile them up.
                 self.tails.retain(|(_, known)| !known.is_like(tail));
                 self.tails.push((shape.end, tail));
             }
         }
     }
 
-    /// Whether the byte at a position still belongs to it; asked once for every position in turn.
+    /// Whether the byte at a position still belongs to the region; called once for each position in turn.
     fn covers(&mut self, hay: &[u8], at: usize) -> bool {
         let end = self.end;
         let mut goes_on = at < end;
@@ -302,11 +305,11 @@ impl Region {
     }
 }
 
-/// Where we are in a text.
+/// The position in a text.
 #[derive(Debug, Default)]
 struct Scan {
     at: usize,
-    /// Everything before is in `out`.
+    /// Everything before this position is in `out`.
     flushed: usize,
     region: Option<Region>,
 }
@@ -353,7 +356,7 @@ impl Scan {
         self.region = Some(region);
     }
 
-    /// Passes on the clean text before the present position.
+    /// Appends the clean text before the present position to `out`.
     fn flush(&mut self, hay: &[u8], out: &mut Vec<u8>) {
         if self.region.is_none() {
             out.extend_from_slice(hay.get(self.flushed..self.at).unwrap_or_default());
@@ -382,8 +385,8 @@ impl Scan {
 }
 
 impl Needle {
-    /// How many bytes of the beginning of a text it takes up.
-    fn length_in(&self, text: &[u8], end: End) -> Result<Option<usize>, More> {
+    /// The length of this needle at the beginning of a text, if it occurs there.
+    fn length_in(&self, text: &[u8], end: End) -> Result<Option<usize>, NeedsMore> {
         if self.wraps {
             return self.wrapped_length_in(text, end);
         }
@@ -396,7 +399,7 @@ impl Needle {
         Ok(None)
     }
 
-    fn wrapped_length_in(&self, text: &[u8], end: End) -> Result<Option<usize>, More> {
+    fn wrapped_length_in(&self, text: &[u8], end: End) -> Result<Option<usize>, NeedsMore> {
         let mut at = 0;
         for (index, byte) in self.bytes.iter().enumerate() {
             if index > 0 {
@@ -413,7 +416,7 @@ impl Needle {
 }
 
 /// The length of one line break at the beginning of a text, plain or escaped.
-fn line_break(text: &[u8], end: End) -> Result<usize, More> {
+fn line_break(text: &[u8], end: End) -> Result<usize, NeedsMore> {
     const BREAKS: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
     for line_break in BREAKS {
         if text.starts_with(line_break) {

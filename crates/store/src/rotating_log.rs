@@ -1,8 +1,8 @@
-//! Append-only files of lines: what many processes leave behind at once, owner-only, whole and bounded.
+//! Append-only files of lines that many processes write at the same time: owner-only, bounded, and with whole lines.
 //!
 //! Every line is one `write` on a descriptor opened for appending, so lines of different processes never mix. There is
-//! no `fsync`: a crash of the machine may take the last lines with it, which is the price of costing next to nothing. A
-//! file that has reached its bound becomes `NAME.1`, the earlier one `NAME.2` and so on; the oldest goes.
+//! no `fsync`, because writing must cost little: a crash of the machine may lose the last lines. A file that has
+//! reached its limit becomes `NAME.1`, the earlier one `NAME.2` and so on; the oldest is removed.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -23,15 +23,15 @@ mod lines;
 pub use follower::Follower;
 pub use lines::Lines;
 
-/// A line in a file of its own may be longer than the file may grow; no longer one is left whole by a reader.
+/// The longest line that a reader returns whole; a single line may exceed the limit of its file.
 const LONGEST_LINE: u64 = 128 << 10;
 
-/// How much a trail may hold.
+/// How much a log may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of one file; the line that would go over it begins a new one.
+    /// Bytes of one file; a line that would exceed it begins a new one.
     pub file: u64,
-    /// How many files there are at most, the present one included.
+    /// The most files, the present one included.
     pub files: usize,
 }
 
@@ -40,10 +40,10 @@ pub struct Bounds {
 /// ```
 /// use ollm_store::{Bounds, RotatingLog};
 /// # let home = tempfile::tempdir().unwrap();
-/// let trail = RotatingLog::new(home.path().join("trace"), "trace.jsonl", Bounds { file: 1 << 20, files: 2 });
-/// trail.append(r#"{"n":1}"#)?;
-/// trail.append(r#"{"n":2}"#)?;
-/// let lines: Result<Vec<_>, _> = trail.lines()?.collect();
+/// let log = RotatingLog::new(home.path().join("trace"), "trace.jsonl", Bounds { file: 1 << 20, files: 2 });
+/// log.append(r#"{"n":1}"#)?;
+/// log.append(r#"{"n":2}"#)?;
+/// let lines: Result<Vec<_>, _> = log.lines()?.collect();
 /// assert_eq!(lines?, [br#"{"n":2}"#, br#"{"n":1}"#], "the newest comes first");
 /// # Ok::<(), ollm_store::FileError>(())
 /// ```
@@ -52,23 +52,24 @@ pub struct RotatingLog {
     folder: PathBuf,
     name: String,
     bounds: Bounds,
-    /// Whose files these must be.
+    /// The user who must own these files.
     owner: u32,
     /// The most bytes that this process may write into a file.
     most: Option<u64>,
-    /// The file of the last line. While the name leads to it, the next line goes there without another look at the folder.
-    last: Arc<Mutex<Option<Opened>>>,
+    /// The file of the last line. While the name still leads to it, the next line goes there without another check of
+    /// the folder.
+    last: Arc<Mutex<Option<OpenLog>>>,
 }
 
-/// A file that was found to be ours alone.
+/// An open file that belongs to us alone.
 #[derive(Debug)]
-struct Opened {
+struct OpenLog {
     file: File,
     stat: Stat,
 }
 
 impl RotatingLog {
-    /// A trail in a folder of its own; nothing is touched yet.
+    /// A log in its own folder; creates nothing yet.
     pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> RotatingLog {
         let most = getrlimit(Resource::Fsize).current;
         RotatingLog { folder, name: name.into(), bounds, owner: current_uid(), most, last: Arc::default() }
@@ -81,8 +82,9 @@ impl RotatingLog {
 
     /// Adds one line.
     ///
-    /// The folder (0700) and the one it lies in are created when missing, no others. Neither the folder nor the file may
-    /// be a symbolic link or belong to somebody else: the line is refused then, as it is when the disk is full.
+    /// The folder (0700) and its parent are created when missing, no others. Neither the folder nor the file may be a
+    /// symbolic link or belong to another user; in that case the line is refused. It is also refused when the disk is
+    /// full.
     pub fn append(&self, line: &str) -> Result<(), FileError> {
         let bytes = terminated(line);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,11 +108,11 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// The same file as it is now, if it is still the one of that name, and ours alone.
-    fn again(&self, Opened { file, stat: before }: Opened) -> Option<Opened> {
+    /// The open file, if its name still leads to it and it is ours alone.
+    fn again(&self, OpenLog { file, stat: before }: OpenLog) -> Option<OpenLog> {
         let stat = lstat(self.path()).ok()?;
         let key = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_nlink, stat.st_uid, stat.st_mode);
-        (key(&stat) == key(&before)).then_some(Opened { file, stat })
+        (key(&stat) == key(&before)).then_some(OpenLog { file, stat })
     }
 
     /// The lines, newest first, of this file and its predecessors.
@@ -118,20 +120,20 @@ impl RotatingLog {
         Lines::open((0..self.bounds.files).map(|age| self.aged(age)), self.longest_file())
     }
 
-    /// Of a file that is longer than ours become, a reader reads only the end.
+    /// The most bytes that a reader reads of one file; of a longer file it reads only the end.
     fn longest_file(&self) -> u64 {
         self.bounds.file.saturating_mul(2).saturating_add(LONGEST_LINE)
     }
 
-    /// The lines that are added from now on, also by others.
+    /// The lines that any process adds from now on.
     pub fn follow(&self) -> Result<Follower, FileError> {
         Follower::new(self.clone())
     }
 
     /// Makes sure that the folder is ours alone.
     ///
-    /// Looking at it by name is enough: who could replace it afterwards owns the folder above, and the file itself is
-    /// looked at once it is open.
+    /// Checking it by name is enough: a process that could replace it afterwards owns the folder above. The file itself
+    /// is checked once it is open.
     fn enter(&self) -> Result<(), FileError> {
         let look = || lstat(&self.folder);
         let stat = match look() {
@@ -155,7 +157,7 @@ impl RotatingLog {
     }
 
     fn make_folder(&self) -> Result<(), FileError> {
-        // Not the folders further up: a home that does not exist is not ours to make.
+        // Folders further up are not created: a home that does not exist is not ours to make.
         for folder in [self.folder.parent(), Some(self.folder.as_path())].into_iter().flatten() {
             match DirBuilder::new().mode(0o700).create(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -167,8 +169,8 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// The present file and what is known of it.
-    fn open(&self) -> Result<Opened, FileError> {
+    /// Opens the present file, with its metadata.
+    fn open(&self) -> Result<OpenLog, FileError> {
         let path = self.path();
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded();
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
@@ -182,18 +184,18 @@ impl RotatingLog {
         if stat.st_nlink > 1 {
             return Err(refused(&path, "has a second name elsewhere"));
         }
-        Ok(Opened { file, stat })
+        Ok(OpenLog { file, stat })
     }
 
-    /// One write, so that the line is whole among those of others.
+    /// Writes a line with one write, so that it does not mix with the lines of other processes.
     fn write(&self, file: &File, size: u64, mut bytes: Vec<u8>) -> Result<(), FileError> {
         let fail = |error: io::Error| failed("write to", &self.path(), error);
         if is_torn(file, size) {
-            // Somebody's disk was full in the middle of a line; ours must not become part of it.
+            // A write of another process hit a full disk in the middle of a line; our line must not become part of it.
             bytes.insert(0, b'\n');
         }
         if self.most.is_some_and(|limit| size.saturating_add(bytes.len() as u64) > limit) {
-            // Trying it would be answered by a signal that ends us.
+            // The write would end this process by a signal.
             return Err(fail(Errno::FBIG.into()));
         }
         match rustix::io::retry_on_intr(|| rustix::io::write(file, &bytes)) {
@@ -203,7 +205,7 @@ impl RotatingLog {
         }
     }
 
-    /// Makes room for a new file, unless somebody else is at it: then the present one grows a little longer.
+    /// Rotates the files, unless another process is doing so; then the present file grows a little longer.
     fn rotate(&self, full: u64) -> Result<(), FileError> {
         let path = self.folder.join(format!("{}.lock", self.name));
         let lock = rustix::fs::open(&path, OFlags::RDWR | OFlags::CREATE | guarded(), Mode::from_raw_mode(0o600));
@@ -212,7 +214,7 @@ impl RotatingLog {
             return Ok(());
         }
         if lstat(self.path()).is_ok_and(|stat| stat.st_ino != full) {
-            // Whoever had the lock before us has done it.
+            // The previous holder of the lock has already rotated.
             return Ok(());
         }
         for age in (0..self.bounds.files.max(1)).rev() {
@@ -227,13 +229,13 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// The file of so many rotations ago.
+    /// The path of the file from this many rotations ago.
     fn aged(&self, age: usize) -> PathBuf {
         if age == 0 { self.path() } else { self.folder.join(format!("{}.{age}", self.name)) }
     }
 }
 
-/// The bytes of one line, whatever is in the text.
+/// The bytes of one line, for any text.
 fn terminated(line: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(line.len() + 2);
     bytes.extend_from_slice(line.as_bytes());
@@ -246,20 +248,20 @@ fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Whether the last line has no end. A disk that is full stops at the end of a block, so elsewhere nobody need look.
+/// Whether the last line is incomplete. A full disk stops a write at the end of a block, so other sizes need no check.
 fn is_torn(file: &File, size: u64) -> bool {
     const SMALLEST_BLOCK: u64 = 512;
     let mut last = [b'\n'];
     size > 0 && size.is_multiple_of(SMALLEST_BLOCK) && file.read_at(&mut last, size - 1).is_ok() && last != [b'\n']
 }
 
-/// Opening never follows a link, never waits for a pipe.
+/// Opening with these flags never follows a link and never waits for a pipe.
 fn guarded() -> OFlags {
     OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }
 
 fn check_owned(stat: &Stat, owner: u32, path: &Path) -> Result<(), FileError> {
-    if stat.st_uid == owner { Ok(()) } else { Err(refused(path, "belongs to somebody else")) }
+    if stat.st_uid == owner { Ok(()) } else { Err(refused(path, "belongs to another user")) }
 }
 
 fn refused(path: &Path, why: &'static str) -> FileError {

@@ -1,9 +1,9 @@
-//! Secrets that a person entrusted to us: values by name, in the system's keyring where there is one, otherwise in a file
-//! that its owner alone can read.
+//! Secrets that a person stored with us: values by name, in the system's keyring if there is one, otherwise in a file
+//! that only its owner can read.
 //!
-//! The file also says which secrets are in the keyring: whoever only wants to know what there is asks no keyring, and
-//! neither does whoever wants a secret that is not there. A file that others can read is used no more than one that others
-//! can write: what is in it is no secret, and a person should know.
+//! The file also says which secrets are in the keyring. So a listing needs no keyring, and neither does a look-up of a
+//! missing secret. A file that others can read or write is not used: its content is no longer secret, and the person
+//! should learn that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,11 +18,11 @@ use crate::versioned::{self, Loaded, Trouble, UpdateError, broken};
 
 const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 1 << 20;
-/// The values, and how often those were set whose values are elsewhere.
+/// The keys in the file: the values, and how often each secret in the keyring was set.
 const TEXTS: &str = "secrets";
 const IN_KEYRING: &str = "keyring";
 
-/// The secrets there are; never shown.
+/// All secrets; `Debug` never shows values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     path: PathBuf,
@@ -33,32 +33,32 @@ pub struct Secrets {
 
 /// Where a secret is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SecretPlace {
     /// In the system's keyring.
     Keyring,
     /// In our own file.
     File,
 }
 
-/// What became of a secret that was to be kept.
+/// The result of storing a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deposit {
+pub struct StoredSecret {
     /// Where it is now.
-    pub place: Place,
-    /// Why it is not in the keyring that was named.
+    pub place: SecretPlace,
+    /// Why the given keyring does not hold it.
     pub instead: Option<KeyringError>,
 }
 
-/// Why a secret cannot be had, kept or removed.
+/// Why a secret cannot be read, stored or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file says that it is in the keyring, and no keyring was named.
+    /// The file says that it is in the keyring, but no keyring was given.
     #[error("it is in the system keyring, which this session has none of")]
     NoKeyring,
-    /// The keyring does not give or take it.
+    /// The keyring refuses to return or store it.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
-    /// The file says that it is in the keyring, and there it is not.
+    /// The file says that it is in the keyring, but the keyring does not have it.
     #[error("it is not in the system keyring any more")]
     Gone,
     /// The file could not be changed.
@@ -73,16 +73,16 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Reads which secrets there are; a file that cannot be relied on holds none, and the trouble says why. The keyring is
-    /// not asked before a secret in it is wanted.
+    /// Reads the names of all secrets. A file that cannot be trusted counts as empty, and the trouble says why. The
+    /// keyring is asked only when one of its secrets is requested.
     ///
     /// ```
-    /// use ollm_store::{Secrets, Place, keep_secret};
+    /// use ollm_store::{Secrets, SecretPlace, keep_secret};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let file = folder.path().join("secrets.json");
     /// // No keyring is named here: the file takes it.
     /// let deposit = keep_secret(&file, None, "mcp:github", "gho_123").unwrap();
-    /// assert_eq!(deposit.place, Place::File);
+    /// assert_eq!(deposit.place, SecretPlace::File);
     /// let (secrets, _) = Secrets::load(&file, None);
     /// assert_eq!(secrets.get("mcp:github").unwrap().as_deref(), Some("gho_123"));
     /// ```
@@ -99,28 +99,28 @@ impl Secrets {
         }
     }
 
-    /// Where the secret with this name is, if there is one.
-    pub fn place(&self, name: &str) -> Option<Place> {
+    /// Where the secret with this name is stored, if it exists.
+    pub fn place(&self, name: &str) -> Option<SecretPlace> {
         match (self.in_keyring.contains_key(name), self.texts.contains_key(name)) {
-            (true, _) => Some(Place::Keyring),
-            (false, true) => Some(Place::File),
+            (true, _) => Some(SecretPlace::Keyring),
+            (false, true) => Some(SecretPlace::File),
             (false, false) => None,
         }
     }
 
-    /// The secret with this name; a keyring is asked only if it is there, and not for long.
+    /// The secret with this name. A keyring is asked only if it holds the secret, and only for a short time.
     pub fn get(&self, name: &str) -> Result<Option<String>, SecretError> {
         match self.place(name) {
             None => Ok(None),
-            Some(Place::File) => Ok(self.texts.get(name).cloned()),
-            Some(Place::Keyring) => {
+            Some(SecretPlace::File) => Ok(self.texts.get(name).cloned()),
+            Some(SecretPlace::Keyring) => {
                 let keyring = self.keyring.as_ref().ok_or(SecretError::NoKeyring)?;
                 keyring.get(&self.path, name)?.map(Some).ok_or(SecretError::Gone)
             }
         }
     }
 
-    /// How often a secret in the keyring was set: whether it is still the same one can be told without asking for it.
+    /// How often a secret in the keyring was set. This shows whether it has changed, without asking the keyring.
     pub fn edition(&self, name: &str) -> u64 {
         self.in_keyring.get(name).copied().unwrap_or_default()
     }
@@ -132,32 +132,37 @@ impl Secrets {
     }
 }
 
-/// Keeps a secret: in the keyring, or in the file where none is named or it does not take it. An empty text is kept in the
-/// file in any case: it is no secret, and that there is none is then known without asking a keyring.
-pub fn keep_secret(path: &Path, keyring: Option<&Keyring>, name: &str, value: &str) -> Result<Deposit, SecretError> {
-    // The keyring first: killed in between, the name still stands for what it stood for.
+/// Stores a secret in the keyring, or in the file if no keyring is given or the keyring refuses it. An empty text
+/// always goes into the file: it is no secret, and this way no keyring is asked about it.
+pub fn keep_secret(
+    path: &Path,
+    keyring: Option<&Keyring>,
+    name: &str,
+    value: &str,
+) -> Result<StoredSecret, SecretError> {
+    // The keyring comes first: if this process is killed in between, the name keeps its old meaning.
     let taken = keyring.filter(|_| !value.is_empty()).map(|keyring| keyring.set(path, name, value));
-    let place = if matches!(taken, Some(Ok(()))) { Place::Keyring } else { Place::File };
+    let place = if matches!(taken, Some(Ok(()))) { SecretPlace::Keyring } else { SecretPlace::File };
     change(path, |contents| match place {
-        Place::Keyring => {
+        SecretPlace::Keyring => {
             contents.texts.remove(name);
             let edition = contents.in_keyring.entry(name.to_owned()).or_default();
             *edition = edition.saturating_add(1);
         }
-        Place::File => {
+        SecretPlace::File => {
             contents.in_keyring.remove(name);
             contents.texts.insert(name.to_owned(), value.to_owned());
         }
     })?;
     if let Some(keyring) = keyring.filter(|_| value.is_empty()) {
-        // What was there is no longer looked at; that it is gone as well is better, and need not be.
+        // The earlier value is no longer used; removing it as well is better, but may fail.
         let _ = keyring.remove(path, name);
     }
-    Ok(Deposit { place, instead: taken.and_then(Result::err) })
+    Ok(StoredSecret { place, instead: taken.and_then(Result::err) })
 }
 
-/// Removes secrets, from wherever they are; false when there were none. One that the keyring does not let go of stays
-/// known.
+/// Removes secrets wherever they are stored; false when there were none. If the keyring refuses to remove a secret, its
+/// name is kept.
 pub fn drop_secrets(path: &Path, keyring: Option<&Keyring>, names: &[String]) -> Result<bool, SecretError> {
     let (secrets, trouble) = Secrets::load(path, None);
     if let Some(trouble) = trouble {
@@ -167,7 +172,7 @@ pub fn drop_secrets(path: &Path, keyring: Option<&Keyring>, names: &[String]) ->
     if there.is_empty() {
         return Ok(false);
     }
-    for name in there.iter().filter(|name| secrets.place(name) == Some(Place::Keyring)) {
+    for name in there.iter().filter(|name| secrets.place(name) == Some(SecretPlace::Keyring)) {
         keyring.ok_or(SecretError::NoKeyring)?.remove(path, name)?;
     }
     Ok(change(path, |contents| {
@@ -178,7 +183,7 @@ pub fn drop_secrets(path: &Path, keyring: Option<&Keyring>, names: &[String]) ->
     })?)
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Contents {
     texts: BTreeMap<String, String>,
@@ -195,7 +200,7 @@ impl Contents {
         Ok(Contents { texts: texts.collect(), in_keyring })
     }
 
-    /// Puts them in the place of those of a document; what else is in it stays.
+    /// Writes the secrets into a document; its other fields stay.
     fn write(self, document: &mut Map<String, Value>) {
         let texts: Map<String, Value> = self.texts.into_iter().map(|(name, value)| (name, value.into())).collect();
         document.insert(TEXTS.to_owned(), texts.into());
@@ -223,7 +228,7 @@ fn change(path: &Path, edit: impl FnOnce(&mut Contents)) -> Result<bool, UpdateE
     })
 }
 
-/// Whether nobody else can read it.
+/// Checks that no other user can read the file.
 fn closed(path: &Path) -> Result<(), Trouble> {
     const OTHERS: u32 = 0o077;
     let mode = fs::symlink_metadata(path).map_or(0, |meta| meta.mode());
@@ -241,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    fn keep(path: &Path, name: &str, value: &str) -> Deposit {
+    fn keep(path: &Path, name: &str, value: &str) -> StoredSecret {
         keep_secret(path, None, name, value).unwrap()
     }
 
@@ -253,7 +258,7 @@ mod tests {
     fn secrets_are_kept_for_their_owner_alone_and_never_shown() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets.json");
-        assert_eq!(keep(&path, "a", "s3cret"), Deposit { place: Place::File, instead: None });
+        assert_eq!(keep(&path, "a", "s3cret"), StoredSecret { place: SecretPlace::File, instead: None });
         keep(&path, "b", "other");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let (secrets, trouble) = Secrets::load(&path, None);
@@ -283,7 +288,7 @@ mod tests {
         let path = folder.path().join("secrets.json");
         let nowhere = Keyring::at("unix:path=/nonexistent/bus");
         let deposit = keep_secret(&path, Some(&nowhere), "a", "s3cret").unwrap();
-        assert_eq!(deposit.place, Place::File);
+        assert_eq!(deposit.place, SecretPlace::File);
         assert!(deposit.instead.unwrap().to_string().contains("cannot be used"));
         let (secrets, _) = Secrets::load(&path, Some(nowhere));
         assert_eq!(get(&secrets, "a").as_deref(), Some("s3cret"));
@@ -295,15 +300,15 @@ mod tests {
         let path = folder.path().join("secrets.json");
         crate::write_atomic(&path, br#"{"version": 1, "secrets": {}, "keyring": {"a": 1}, "more": 1}"#).unwrap();
         let (secrets, _) = Secrets::load(&path, None);
-        assert_eq!(secrets.place("a"), Some(Place::Keyring));
+        assert_eq!(secrets.place("a"), Some(SecretPlace::Keyring));
         assert!(matches!(secrets.get("a").unwrap_err(), SecretError::NoKeyring));
         assert!(matches!(drop_secrets(&path, None, &["a".to_owned()]).unwrap_err(), SecretError::NoKeyring));
         let (secrets, _) = Secrets::load(&path, Some(Keyring::at("unix:path=/nonexistent/bus")));
         assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Unreachable(_))));
-        // Set again where there is no keyring, it moves into the file.
+        // Set again without a keyring, the secret moves into the file.
         keep(&path, "a", "anew");
         let (secrets, _) = Secrets::load(&path, None);
-        assert_eq!((secrets.place("a"), get(&secrets, "a").as_deref()), (Some(Place::File), Some("anew")));
+        assert_eq!((secrets.place("a"), get(&secrets, "a").as_deref()), (Some(SecretPlace::File), Some("anew")));
         assert!(fs::read_to_string(&path).unwrap().contains("more"));
     }
 }

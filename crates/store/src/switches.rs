@@ -1,4 +1,4 @@
-//! What a person has switched on or off, for good or for a while, apart from the files that declare it.
+//! What a person has switched on or off, permanently or for a time, stored apart from the declarations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,21 +11,21 @@ use crate::versioned::{self, Loaded, Trouble, UpdateError, broken};
 const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The position of one switch.
+/// The state of one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// Whether the thing is on.
     pub on: bool,
-    /// When it goes back to what its declaration says, to the second.
+    /// When it returns to the declared state, to the second.
     pub until: Option<SystemTime>,
 }
 
-/// All switches of a file, by the name of what they switch.
+/// All switches of a file, by the name of the switched thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switches(BTreeMap<String, Switch>);
 
 impl Switches {
-    /// Reads the switches; a file that cannot be relied on switches nothing, and the trouble says why.
+    /// Reads the switches. A file that cannot be trusted counts as empty, and the trouble says why.
     pub fn load(path: &Path) -> (Switches, Option<Trouble>) {
         match versioned::load(path, VERSION, MAX_BYTES) {
             Loaded::Missing => (Switches::default(), None),
@@ -37,12 +37,12 @@ impl Switches {
         }
     }
 
-    /// The switch of a thing, if somebody touched it and its time is not over.
+    /// The switch of a thing, if it is set and has not expired.
     pub fn get(&self, name: &str, now: SystemTime) -> Option<Switch> {
         self.0.get(name).copied().filter(|switch| switch.until.is_none_or(|until| until > now))
     }
 
-    /// The names of all things somebody touched, also of those whose time is over.
+    /// The names of all things with a switch, also expired ones.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -53,7 +53,7 @@ impl Switches {
     }
 }
 
-/// Sets switches, or takes them away with `None`; those whose time is over go with it.
+/// Sets switches, or removes them with `None`; expired switches are removed as well.
 pub fn set_switches(path: &Path, changes: &[(String, Option<Switch>)], now: SystemTime) -> Result<(), UpdateError> {
     versioned::update(path, VERSION, MAX_BYTES, |document| {
         let mut document = document.unwrap_or_else(|| json!({"version": VERSION, "switches": {}}));

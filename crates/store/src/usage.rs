@@ -1,8 +1,8 @@
-//! How often things happened lately, in one small file that all processes share: the state behind rate limits.
+//! Counts how often things happened lately, in one small file that all processes share. Rate limits use it.
 //!
-//! Taking is exact, however many processes take at once: it happens under a lock, and the clock is read under it too. The
-//! file can always be made again, so its bytes reach the disk when the system likes, and what cannot be read of it is
-//! dropped and reported instead of standing in the way.
+//! Counting is exact for any number of processes: it happens under a lock, and the clock is read under it too. The file
+//! can always be made again, so it is not synced to the disk. Unreadable content is dropped and reported, and does not
+//! stop the work.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,50 +11,50 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::file::{FileError, Lock, read_bounded, write_unsynced};
 
-/// The length of the window that `per_minute` slides over.
+/// The length of the sliding window of `per_minute`.
 const WINDOW: Duration = Duration::from_mins(1);
 /// The first line of the file.
 const HEAD: &str = "ollm-usage 1";
-/// Enough for a hundred thousand entries; a larger file is not ours.
+/// Enough for a hundred thousand entries; a larger file was not written by us.
 const LARGEST: u64 = 16 << 20;
 
 /// A limit on how often something may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// What is counted; without white space.
+    /// The name of the counter; without white space.
     pub key: String,
-    /// At most so often in any sixty seconds.
+    /// The most times in any sixty seconds.
     pub per_minute: Option<u32>,
-    /// At least so long between two times.
+    /// The shortest time between two uses.
     pub cooldown: Option<Duration>,
 }
 
 /// Whether something may happen now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The first quota that is used up, and how long it will be.
+    /// The first exhausted quota, and for how long it stays exhausted.
     pub exhausted: Option<(usize, Duration)>,
-    /// What was wrong with the file, if it could not be believed in full.
+    /// What was wrong with the file, if not all of it could be used.
     pub trouble: Option<String>,
 }
 
-/// What has been used up so far, read once.
+/// All recorded uses, as read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Used(Vec<Entry>);
+pub struct UsedQuota(Vec<Entry>);
 
-impl Used {
-    /// Reads the file; what cannot be read of it has not been used.
-    pub fn read(path: &Path) -> Result<Used, FileError> {
-        Ok(Used(read(path)?.0))
+impl UsedQuota {
+    /// Reads the file; unreadable entries count as unused.
+    pub fn read(path: &Path) -> Result<UsedQuota, FileError> {
+        Ok(UsedQuota(read(path)?.0))
     }
 
-    /// The first quota that is used up, and how long it will be; nothing is taken.
+    /// The first exhausted quota, and for how long it stays exhausted; takes nothing.
     pub fn exhausted(&self, quotas: &[Quota], now: SystemTime) -> Option<(usize, Duration)> {
         exhausted(&self.0, quotas, nanos(now))
     }
 }
 
-/// Takes one from every quota, or from none when one is used up.
+/// Takes one use from every quota, or from none if one is exhausted.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ impl Used {
 pub fn take(path: &Path, quotas: &[Quota], clock: impl FnOnce() -> SystemTime) -> Result<Usage, FileError> {
     let _lock = Lock::acquire(path)?;
     let (mut entries, trouble) = read(path)?;
-    // Whoever held the lock before us may have taken at a later time than that of our asking for it.
+    // The previous holder of the lock may have recorded a use after we asked for the lock.
     let now = nanos(clock());
     let exhausted = exhausted(&entries, quotas, now);
     if exhausted.is_none() {
@@ -85,13 +85,14 @@ pub fn take(path: &Path, quotas: &[Quota], clock: impl FnOnce() -> SystemTime) -
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     at: u64,
-    /// From then on nobody asks for it any more.
+    /// The time from which it no longer counts.
     until: u64,
     key: String,
 }
 
 impl Entry {
-    /// An entry from further ahead than it could ever count was made by a clock that has been set back since.
+    /// Whether the entry still counts. An entry further ahead than it could ever count comes from a clock that has been
+    /// set back since.
     fn counts(&self, now: u64) -> bool {
         self.until > now && self.at.saturating_sub(now) <= self.until.saturating_sub(self.at)
     }
@@ -112,7 +113,7 @@ fn exhausted(entries: &[Entry], quotas: &[Quota], now: u64) -> Option<(usize, Du
     })
 }
 
-/// How long until one more fits into the window: until all but the newest `limit - 1` have left it.
+/// How long until one more use fits into the window: until all but the newest `limit - 1` uses have left it.
 fn minute(ages: &[u64], limit: Option<u32>) -> u64 {
     let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) else { return 0 };
     let oldest_in_the_way = limit.checked_sub(1).map_or(Some(&0), |index| ages.get(index));

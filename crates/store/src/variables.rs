@@ -1,4 +1,4 @@
-//! Which variables of the environment every program we start may see.
+//! Which environment variables every program that we start may see.
 
 use crate::redact::looks_secret;
 
@@ -18,7 +18,7 @@ const SHARED: &[&str] = &[
 ];
 const SHARED_PREFIXES: &[&str] = &["LC_", "XDG_", "OLLM_"];
 
-/// Whether every program we start may see a variable without naming it.
+/// Whether every program that we start may see a variable without declaring it.
 ///
 /// ```
 /// assert!(ollm_store::is_shared_variable("LC_ALL"));

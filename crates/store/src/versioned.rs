@@ -1,7 +1,7 @@
 //! JSON documents with a `version` field.
 //!
-//! A document that is newer than this program, broken, or open to other users is reported and left alone: what we do
-//! not understand or cannot rely on is never overwritten.
+//! A document that is newer than this program, broken, or open to other users is reported and left unchanged. A
+//! document that we do not understand or cannot trust is never overwritten.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::file::{FileError, Lock, read_regular};
 
-/// What is in a versioned file.
+/// The content of a versioned file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loaded {
     /// There is no such file.
     Missing,
     /// An object whose `version` is between 1 and the supported one; migrating an older shape is up to the caller.
     Current(Value),
-    /// The file is there but must be neither used nor overwritten.
+    /// The file exists, but must be neither used nor overwritten.
     Refused(Trouble),
 }
 
-/// Why a file is neither used nor overwritten; its text is for people and names the way out.
+/// Why a file is neither used nor overwritten; its text is for people and says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// A later version of the program wrote it.
@@ -36,12 +36,12 @@ pub enum Trouble {
         /// The newest version this program knows.
         supported: u32,
     },
-    /// It cannot be read or does not have the expected form.
+    /// It cannot be read, or has an unexpected form.
     #[error("{reason}; repair the file, or move it away to start afresh")]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where (`path:line:column` when it is a matter of syntax).
+        /// What is wrong and where (`path:line:column` for a syntax error).
         reason: String,
     },
     /// Another user can change it.
@@ -56,7 +56,7 @@ pub enum Trouble {
     },
 }
 
-/// Why an update did not happen.
+/// Why an update failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
     /// The file must not be overwritten.
@@ -81,8 +81,9 @@ pub fn load(path: &Path, supported: u32, max_bytes: u64) -> Loaded {
 
 /// Changes a versioned document under its lock.
 ///
-/// `change` gets the present document (`None` when the file is missing) and returns the new one, or `None` to leave the
-/// file alone, and an answer that is handed back.
+/// `change` gets the present document (`None` when the file is missing). It returns the new document, or `None` to
+/// leave the file alone, and a result for the caller. A document without any content but its version is removed,
+/// together with its lock file.
 pub fn update<T>(
     path: &Path,
     supported: u32,
@@ -90,24 +91,10 @@ pub fn update<T>(
     change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
 ) -> Result<T, UpdateError> {
     let lock = Lock::acquire(path)?;
-    write(&lock, load(path, supported, max_bytes), change)
+    write(lock, load(path, supported, max_bytes), change)
 }
 
-/// Removes a versioned document that says nothing any more, with the lock beside it.
-pub fn remove_if(
-    path: &Path,
-    supported: u32,
-    max_bytes: u64,
-    says_nothing: impl FnOnce(&Value) -> bool,
-) -> Result<(), UpdateError> {
-    let lock = Lock::acquire(path)?;
-    match load(path, supported, max_bytes) {
-        Loaded::Current(document) if says_nothing(&document) => Ok(lock.remove()?),
-        _ => Ok(()),
-    }
-}
-
-/// The same for what is only remembered and can be found out again: a broken document is begun anew.
+/// Like [`update`], for data that can be found again: a broken document is begun anew.
 pub fn renew<T>(
     path: &Path,
     supported: u32,
@@ -119,11 +106,11 @@ pub fn renew<T>(
         Loaded::Refused(Trouble::Broken { .. }) => Loaded::Missing,
         before => before,
     };
-    write(&lock, before, change)
+    write(lock, before, change)
 }
 
 fn write<T>(
-    lock: &Lock<'_>,
+    lock: Lock<'_>,
     before: Loaded,
     change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
 ) -> Result<T, UpdateError> {
@@ -132,13 +119,26 @@ fn write<T>(
         Loaded::Current(document) => change(Some(document))?,
         Loaded::Refused(trouble) => return Err(trouble.into()),
     };
-    if let Some(document) = document {
-        lock.replace(format!("{document:#}\n").as_bytes())?;
+    match document {
+        Some(document) if says_nothing(&document) => lock.remove()?,
+        Some(document) => lock.replace(format!("{document:#}\n").as_bytes())?,
+        None => {}
     }
     Ok(answer)
 }
 
-/// The trouble with a file whose content is not what it should be.
+/// Whether all lists and maps of a document are empty, and it has no other values beside its version.
+fn says_nothing(document: &Value) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    document.as_object().is_some_and(|map| map.iter().all(|(key, value)| key == "version" || is_empty(value)))
+}
+
+/// The trouble with a file of unexpected content.
 pub fn broken(path: &Path, reason: String) -> Trouble {
     Trouble::Broken { path: path.to_owned(), reason }
 }
@@ -169,7 +169,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Trouble> {
     })
 }
 
-/// A file that others can read is fine, one that others can write is not; root can write everything anyway.
+/// A file may be readable by others, but not writable; root can write everything anyway.
 fn check_access(path: &Path, meta: &Metadata) -> Result<(), Trouble> {
     let mode = meta.mode() & 0o7777;
     let owner = meta.uid();

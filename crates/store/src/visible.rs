@@ -1,9 +1,10 @@
-//! Other programs' text, made safe to look at.
+//! Makes the text of other programs safe to look at.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Shows characters that hide, reorder or control as `\u{…}`; newline, tab and a carriage return before a newline stay.
+/// Shows characters that hide, reorder or control text as `\u{…}`. Newline, tab, and a carriage return before a newline
+/// stay.
 ///
 /// ```
 /// assert_eq!(ollm_store::escape_for_people("ok\u{1b}[2J\u{202e}txt"), "ok\\u{1b}[2J\\u{202e}txt");
@@ -12,7 +13,7 @@ pub fn escape_for_people(text: &str) -> Cow<'_, str> {
     escape(text, |hidden, shown| shown.extend(hidden.escape_unicode()))
 }
 
-/// The text without control characters and characters that hide or reorder.
+/// The text without control characters, and without characters that hide or reorder text.
 ///
 /// ```
 /// assert_eq!(ollm_store::without_hidden("ok\u{1b}[2J\u{202e}txt"), "ok[2Jtxt");
@@ -21,17 +22,17 @@ pub fn without_hidden(text: &str) -> Cow<'_, str> {
     escape(text, |_, _| {})
 }
 
-/// Text for one line of ours: what it holds cannot pass for another line.
+/// A text as one line: its content cannot look like another line.
 ///
 /// ```
 /// assert_eq!(ollm_store::one_line("a\nb\u{1b}"), "a b\\u{1b}");
 /// ```
 pub fn one_line(text: &str) -> String {
-    // A carriage return before a line end was left as it is; alone it would overwrite the line.
+    // A carriage return before a line end was left unchanged; alone it would overwrite the line.
     escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
 }
 
-/// Does the same for JSON text, which stays the same JSON: characters that hide or reorder become `\uXXXX`.
+/// Escapes JSON text, which keeps its meaning: characters that hide or reorder become `\uXXXX`.
 ///
 /// ```
 /// assert_eq!(ollm_store::escape_for_json("[\"a\u{202e}b\"]"), "[\"a\\u202eb\"]");
@@ -68,7 +69,7 @@ fn escape(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
 
 /// Keeps at most `max_bytes` of a text, whole characters only, and says how much is missing.
 ///
-/// The note comes on top of `max_bytes`. Redact before cutting: half a secret is not recognised any more.
+/// The note comes on top of `max_bytes`. Redact before cutting, because half a secret is not recognised.
 ///
 /// ```
 /// assert_eq!(ollm_store::cut("abcdef", 4), "abcd… [cut: 2 bytes]");
@@ -92,7 +93,7 @@ fn next_hidden(text: &str) -> Option<usize> {
     None
 }
 
-/// Control characters, direction marks, invisible characters and the ranges in which text can be smuggled. The emoji
+/// Control characters, direction marks, invisible characters, and ranges in which text can be hidden. The emoji
 /// selectors U+FE0E and U+FE0F stay: they are common and harmless.
 fn is_hidden(char: char) -> bool {
     match char {

@@ -1,10 +1,11 @@
-//! A model for other people's agents: it calls one tool once, then says that it is done, in the wire form of whoever asks.
+//! A model for other people's agents. It calls some tools, then says that it is done, in the wire form of the asking
+//! agent.
 
 use serde_json::{Value, json};
 
 use crate::model_server::{Asked, ModelReply, ModelReplyEnd, answer_events};
 
-/// The one call of a [`reply_to_agent`].
+/// A call of a [`reply_to_agent`].
 #[derive(Clone, Debug)]
 pub struct ScriptedCall {
     /// The tool, as the agent offers it.
@@ -15,7 +16,8 @@ pub struct ScriptedCall {
 
 /// What is said in a turn.
 enum Turn<'a> {
-    Call(&'a ScriptedCall),
+    /// A call, and its number.
+    Call(&'a ScriptedCall, usize),
     Text(&'a str),
 }
 
@@ -38,24 +40,26 @@ static WIRES: &[Wire] = &[
     Wire { path: "enerateContent", is_result: |it| !it["functionResponse"].is_null(), events: gemini, end: "" },
 ];
 
-/// The reply to an agent's request: the call as long as its tool is offered and was not called, then a last word. None where
+/// The reply to an agent's request: one call after the other, each as long as its tool is offered, then a last word. None where
 /// the request is not for a model's answer.
-pub fn reply_to_agent(asked: &Asked, call: &ScriptedCall) -> Option<ModelReply> {
+pub fn reply_to_agent(asked: &Asked, calls: &[ScriptedCall]) -> Option<ModelReply> {
     let wire = WIRES.iter().find(|wire| asked.path.contains(wire.path))?;
-    let is_offered = asked.body.get("tools").is_some_and(|tools| holds(tools, &|it| it["name"] == call.tool));
-    let is_over = holds(&asked.body, &|it| (wire.is_result)(it));
-    let turn = if is_offered && !is_over { Turn::Call(call) } else { Turn::Text("done") };
+    let done = count(&asked.body, &|it| (wire.is_result)(it));
+    let is_offered = |call: &&ScriptedCall| {
+        asked.body.get("tools").is_some_and(|tools| count(tools, &|it| it["name"] == call.tool) > 0)
+    };
+    let turn = calls.get(done).filter(is_offered).map_or(Turn::Text("done"), |call| Turn::Call(call, done + 1));
     Some(stream(&(wire.events)(&turn), wire.end))
 }
 
-/// Whether something holds for a value or any in it.
-fn holds(value: &Value, what: &dyn Fn(&Value) -> bool) -> bool {
+/// For how many values in a value, and the value itself, something holds.
+fn count(value: &Value, what: &dyn Fn(&Value) -> bool) -> usize {
     let inside = match value {
-        Value::Array(items) => items.iter().any(|item| holds(item, what)),
-        Value::Object(map) => map.values().any(|item| holds(item, what)),
-        _ => false,
+        Value::Array(items) => items.iter().map(|item| count(item, what)).sum(),
+        Value::Object(map) => map.values().map(|item| count(item, what)).sum(),
+        _ => 0,
     };
-    inside || what(value)
+    inside + usize::from(what(value))
 }
 
 /// Server-sent events, each named by its type where it has one.
@@ -71,7 +75,9 @@ fn stream(events: &[Value], end: &str) -> ModelReply {
 /// `OpenAI`'s chat completions.
 fn chat(turn: &Turn<'_>) -> Vec<Value> {
     let mut events = match turn {
-        Turn::Call(call) => answer_events("", &[("call_1", call.tool, &call.arguments.to_string())], 1 << 16),
+        Turn::Call(call, number) => {
+            answer_events("", &[(&format!("call_{number}"), call.tool, &call.arguments.to_string())], 1 << 16)
+        }
         Turn::Text(text) => answer_events(text, &[], 1 << 16),
     };
     for event in &mut events {
@@ -86,8 +92,8 @@ fn chat(turn: &Turn<'_>) -> Vec<Value> {
 /// `OpenAI`'s responses.
 fn responses(turn: &Turn<'_>) -> Vec<Value> {
     let item = match turn {
-        Turn::Call(call) => json!({
-            "type": "function_call", "id": "item_1", "call_id": "call_1", "name": call.tool,
+        Turn::Call(call, number) => json!({
+            "type": "function_call", "id": "item_1", "call_id": format!("call_{number}"), "name": call.tool,
             "arguments": call.arguments.to_string(),
         }),
         Turn::Text(text) => json!({
@@ -105,8 +111,8 @@ fn responses(turn: &Turn<'_>) -> Vec<Value> {
 /// Anthropic's messages.
 fn messages(turn: &Turn<'_>) -> Vec<Value> {
     let (block, delta, reason) = match turn {
-        Turn::Call(call) => (
-            json!({"type": "tool_use", "id": "call_1", "name": call.tool, "input": {}}),
+        Turn::Call(call, number) => (
+            json!({"type": "tool_use", "id": format!("call_{number}"), "name": call.tool, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": call.arguments.to_string()}),
             "tool_use",
         ),
@@ -132,7 +138,7 @@ fn messages(turn: &Turn<'_>) -> Vec<Value> {
 /// Google's content.
 fn gemini(turn: &Turn<'_>) -> Vec<Value> {
     let part = match turn {
-        Turn::Call(call) => json!({"functionCall": {"name": call.tool, "args": call.arguments}}),
+        Turn::Call(call, _) => json!({"functionCall": {"name": call.tool, "args": call.arguments}}),
         Turn::Text(text) => json!({"text": text}),
     };
     let candidate = json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0});
@@ -158,7 +164,10 @@ mod tests {
                 let body = json!({"tools": tools, "history": [{"role": "user", "parts": [history]}]});
                 let headers = Vec::new();
                 let asked = Asked { path: path.to_owned(), headers, authorization: None, body, connection: 0 };
-                let Some(ModelReply::Pieces { pieces, .. }) = reply_to_agent(&asked, &call) else { return false };
+                let Some(ModelReply::Pieces { pieces, .. }) = reply_to_agent(&asked, std::slice::from_ref(&call))
+                else {
+                    return false;
+                };
                 String::from_utf8_lossy(&pieces.concat()).contains(r#""shell""#)
             };
             assert!(calls(&tools, &json!({})), "{path}");

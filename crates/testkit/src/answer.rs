@@ -58,7 +58,7 @@ pub fn hook_answer_bytes() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// The names of known fields with whatever values.
+/// The names of known fields with any values.
 fn half_wrong() -> impl Strategy<Value = Map<String, Value>> {
     let field = (prop::sample::select(FIELDS).prop_map(str::to_owned), json_value());
     prop::collection::vec(field, 0..6).prop_map(Map::from_iter)

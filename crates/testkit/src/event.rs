@@ -15,7 +15,7 @@ enum Fill {
     Anything,
 }
 
-/// Any event: some of the fields of its row, and fields nobody has heard of.
+/// Any event: some of the fields of its row, and unknown fields.
 pub fn event() -> impl Strategy<Value = Event> {
     kind().prop_flat_map(event_of)
 }
@@ -25,20 +25,22 @@ pub fn kind() -> impl Strategy<Value = EventKind> {
     prop::sample::select(EventKind::all().collect::<Vec<_>>())
 }
 
-/// An event of one kind: some of the fields of its row, and fields nobody has heard of.
+/// An event of one kind: some of the fields of its row, and unknown fields.
 ///
-/// The names of the latter begin with `x_`, as no field of any dialect does.
+/// The names of unknown fields begin with `x_`, as no field of any dialect does.
 pub fn event_of(kind: EventKind) -> BoxedStrategy<Event> {
     let unknown = prop::collection::vec(("x_[a-z]{1,8}", json_value()), 0..3);
     let known = fields(kind, Fill::Anything);
-    (known, unknown)
-        .prop_map(move |(known, unknown)| Event { kind, data: known.into_iter().chain(unknown).collect() })
-        .boxed()
+    (known, unknown).prop_map(move |(known, unknown)| built(kind, &known.into_iter().chain(unknown).collect())).boxed()
 }
 
 /// An event of one kind with every field of its row, and every part of those fields.
 pub fn complete_event(kind: EventKind) -> BoxedStrategy<Event> {
-    fields(kind, Fill::Everything).prop_map(move |data| Event { kind, data }).boxed()
+    fields(kind, Fill::Everything).prop_map(move |data| built(kind, &data)).boxed()
+}
+
+fn built(kind: EventKind, data: &Map<String, Value>) -> Event {
+    Event::unchecked(kind, data.iter().map(|(name, value)| (name.as_str(), value.clone())))
 }
 
 fn fields(kind: EventKind, fill: Fill) -> BoxedStrategy<Map<String, Value>> {

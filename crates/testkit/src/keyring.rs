@@ -34,10 +34,10 @@ impl Drop for KeyringSession {
 }
 
 impl KeyringSession {
-    /// A bus without a keyring; where `dbus-daemon` is not installed, none, and the test says that it is skipped.
+    /// A bus without a keyring. `None` if `dbus-daemon` is not installed; the test then says that it is skipped.
     pub fn bare() -> Option<KeyringSession> {
         let folder = tempfile::tempdir().expect("a folder for the session");
-        // Nothing on this bus is started by itself.
+        // The bus starts no program by itself.
         let config = folder.path().join("bus.conf");
         let text = format!(
             r#"<busconfig><type>session</type><listen>unix:path={}/bus</listen><auth>EXTERNAL</auth>
@@ -60,7 +60,7 @@ impl KeyringSession {
         Some(KeyringSession { folder, address: address.trim().to_owned(), bus, keyring: None })
     }
 
-    /// A bus with a keyring that is unlocked, once it takes something; none where it is not installed.
+    /// A bus with an unlocked keyring, once `takes` says that it stores something. `None` if none is installed.
     pub fn start(takes: impl Fn(&KeyringSession) -> bool) -> Option<KeyringSession> {
         let mut session = KeyringSession::bare()?;
         let mut command = own("gnome-keyring-daemon", session.folder.path());
@@ -88,7 +88,7 @@ impl KeyringSession {
         &self.address
     }
 
-    /// A folder that goes with it.
+    /// A folder that is removed with the bus.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -106,7 +106,7 @@ impl KeyringSession {
         locked.is_ok_and(|status| status.success())
     }
 
-    /// Stops everything in its tracks: what is said to it is taken, and nothing ever comes back.
+    /// Stops all processes of the bus: they accept messages, and never answer.
     pub fn freeze(&self) {
         for child in self.keyring.iter().chain([&self.bus]) {
             let stopped = Command::new("kill").args(["-STOP", &child.id().to_string()]).status();
@@ -119,7 +119,7 @@ fn started(command: &mut Command) -> Option<Child> {
     command.spawn().ok()
 }
 
-/// A command that knows no other home than this.
+/// A command whose only home is this folder.
 fn own(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

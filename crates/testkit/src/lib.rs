@@ -1,4 +1,4 @@
-//! The workshop: generators and fakes for ollm's own tests.
+//! Generators and fakes for ollm's own tests.
 //!
 //! Strategies make the values every crate talks about: [`event`], [`verdict`], [`json_value`], and the bytes real hooks
 //! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start; [`mcp_server`] is an MCP
@@ -18,6 +18,7 @@ mod secret_service;
 mod shapes;
 mod text;
 mod verdict;
+mod wait;
 
 pub use agent_model::{ScriptedCall, reply_to_agent};
 pub use answer::{answer_object, hook_answer_bytes};
@@ -30,3 +31,4 @@ pub use secret_service::{Habits, Person, Prompts, SecretService};
 pub use shapes::{SHAPES, Shape};
 pub use text::{hostile_text, json_object, json_value, text, timestamp};
 pub use verdict::{flow, verdict};
+pub use wait::{PATIENCE, eventually, runs};

@@ -1,4 +1,4 @@
-//! The MCP server of the workshop, built and started.
+//! Builds and starts the MCP server of the test kit.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};

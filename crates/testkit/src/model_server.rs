@@ -1,4 +1,4 @@
-//! A model's server that speaks real HTTP and server-sent events, well or badly, as it is told.
+//! A model's server that speaks real HTTP and server-sent events, well or badly on demand.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -45,7 +45,7 @@ pub enum ModelReply {
         /// How it ends.
         end: ModelReplyEnd,
     },
-    /// The connection is closed without a word.
+    /// The connection is closed without an answer.
     Nothing,
 }
 
@@ -128,7 +128,7 @@ pub fn answer_events(text: &str, calls: &[(&str, &str, &str)], size: usize) -> V
 
 impl ModelServer {
     /// Starts a server that gives these replies in order to what is posted; further requests are refused with 500.
-    /// Questions about the server itself find nothing.
+    /// Requests for information about the server get a 404.
     pub fn start(replies: Vec<ModelReply>) -> io::Result<ModelServer> {
         let replies = Mutex::new(VecDeque::from(replies));
         ModelServer::answering(move |asked| if asked.body.is_null() { None } else { lock(&replies).pop_front() })
@@ -167,7 +167,7 @@ impl ModelServer {
     }
 }
 
-/// Serves a connection as long as it is used.
+/// Serves a connection until one side closes it.
 fn serve(stream: &TcpStream, reply: &dyn Fn(&Asked) -> Option<ModelReply>, seen: &Mutex<Vec<Asked>>) -> io::Result<()> {
     let connection = stream.peer_addr()?.port();
     while let Some(asked) = request(stream, connection)? {

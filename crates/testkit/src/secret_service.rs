@@ -1,5 +1,5 @@
-//! A small Secret Service on a real message bus, for what a real keyring does only with a desktop around it: it asks a
-//! person for the password, who may dismiss the question or leave it.
+//! A small Secret Service on a real message bus. It does what a real keyring does only with a desktop around it: it
+//! asks a person for the password. That person may dismiss the question or leave it.
 //!
 //! It is spelled anew from the specification and shares nothing with the client under test.
 
@@ -18,12 +18,12 @@ const COLLECTION: &str = "/org/freedesktop/secrets/collection/own";
 const PROMPT: &str = "/org/freedesktop/secrets/prompt/1";
 const NOTHING: &str = "/";
 
-/// What the person does who is asked for the password.
+/// The behaviour of the person who is asked for the password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Person {
-    /// Types it.
+    /// Types the password.
     Unlocks,
-    /// Types it so fast that the keyring tells of it before it answers that it asks.
+    /// Types the password so fast that the keyring reports it before it answers that it asks.
     UnlocksAtOnce,
     /// Closes the window.
     Dismisses,
@@ -31,10 +31,10 @@ pub enum Person {
     IsAway,
 }
 
-/// How a keyring is.
+/// The state of a keyring.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
-    /// Who is asked.
+    /// The person who is asked.
     pub person: Person,
     /// Whether it is locked.
     pub locked: bool,
@@ -81,7 +81,7 @@ impl SecretService {
         SecretService { state }
     }
 
-    /// Locks it, or has another person sit there.
+    /// Changes the state of the keyring, or the person's behaviour.
     pub fn set(&self, habits: Habits) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).habits = habits;
     }
@@ -166,7 +166,7 @@ impl State {
         }
     }
 
-    /// What the person makes of the question: whether it is dismissed, if there is an end to it.
+    /// The person's decision: whether the question is dismissed; `None` if they leave it open.
     fn decide(&mut self) -> Option<bool> {
         let dismissed = match self.habits.person {
             Person::Unlocks | Person::UnlocksAtOnce => false,
@@ -248,7 +248,7 @@ impl Line {
         }
     }
 
-    /// Tells everybody that the person has been asked.
+    /// Tells all clients that the person has been asked.
     fn completed(&mut self, dismissed: bool) -> Option<()> {
         let mut body = Out::default();
         body.number(u32::from(dismissed));

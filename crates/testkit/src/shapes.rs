@@ -1,4 +1,4 @@
-//! Shell commands of every shape that agents write, and of some that nobody should, each in any length.
+//! Shell commands of every shape that agents write, and of some that they should not write, each in any length.
 
 /// One shape of a command: what stands before its parts, a part, and what stands behind them all.
 pub struct Shape {
@@ -79,6 +79,9 @@ pub const SHAPES: &[Shape] = &[
     shape("fifteen words that name programs", "", "tool rm git sudo env xargs find sed tee timeout nice bash eval chmod mv kill N; ", "true"),
     shape("words that name wrappers", "", "tool sudo nohup nice timeout env xargs doas setsid N; ", "true"),
     shape("searches that run", "", "find src -name '*.N' -exec grep -l x {} +; ", "true"),
+    shape("a loop over eight values with other options", "", "for f in a b c d e f g h; do sort -kN $f; done; ", "true"),
+    shape("searches that remove in other folders", "", "find dN -exec rm {} +; ", "true"),
+    shape("a pipeline of xargs with other words", "ls", "|xargs rm N", ""),
     shape("searches that remove", "", "find . -exec rm {} +;", "true"),
     shape("a search that runs searches", "find .", " -exec", " ls \\;"),
     shape("a search that runs again and again", "find a b c", " -exec ls {} \\;", ""),

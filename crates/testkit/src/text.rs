@@ -51,7 +51,7 @@ pub fn timestamp() -> impl Strategy<Value = String> {
     })
 }
 
-/// A number that every JSON reader reads back as it was written.
+/// A number that every JSON reader reads back unchanged.
 pub(crate) fn number() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<u64>().prop_map(Value::from),

@@ -1,4 +1,4 @@
-//! Everything that can be approved, by one trait.
+//! The trait of everything that a person can approve.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use ollm_store::{Digest, Hasher, digest_bytes};
 
 use crate::context::TrustContext;
 use crate::coverage::CommandLine;
-use crate::identity::Unready;
+use crate::identity::StartRefusal;
 
-/// A line of a review: what it says something about, and what it says.
+/// A line of a review: its name and its text.
 pub type Row = (&'static str, String);
 
 /// Something that runs only if a person approved exactly its content: a hook, an extension, a server.
@@ -21,10 +21,10 @@ pub trait Approvable {
     /// Its id among the things of one source.
     fn id(&self) -> Cow<'_, str>;
 
-    /// Who wrote it; this decides whether it needs approval at all.
+    /// Its author; this decides whether it needs approval at all.
     fn origin(&self) -> Source;
 
-    /// Whose folder it is in; this decides whose its files must be.
+    /// The layer of its folder; this decides which user its files must belong to.
     fn layer(&self) -> Layer;
 
     /// The project it belongs to: its own, which may be one around ours, or the one at hand.
@@ -39,7 +39,7 @@ pub trait Approvable {
     fn definition(&self) -> Option<Definition>;
 
     /// The program that runs it, by absolute path; an empty path where no program does.
-    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready>;
+    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, StartRefusal>;
 
     /// What it starts, with everything filled in.
     fn command_line(&self, context: &TrustContext<'_>) -> Option<CommandLine>;

@@ -35,7 +35,7 @@ pub struct Approval {
     pub hash: Digest,
     /// When, in ISO 8601.
     pub approved_at: String,
-    /// By whom, usually `user`.
+    /// The approver, usually `user`.
     pub approved_by: String,
     /// The digest of everything that was approved.
     pub digest: Digest,
@@ -72,7 +72,7 @@ pub enum Standing {
     Unknown,
 }
 
-/// The approvals of one file, as they were when it was loaded.
+/// The approvals of one file, as they were loaded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approvals {
     known: HashMap<(String, String), Approval>,
@@ -80,8 +80,8 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Reads an approvals file, which must be signed where there is a key. When it is of no use, nothing is approved and the
-    /// trouble says why.
+    /// Reads an approvals file. If there is a key, it must have signed the file. If the file is unusable, nothing is
+    /// approved, and the second value says why.
     pub fn load(path: &Path, key: Option<&ApprovalKey>) -> (Self, Option<ListTrouble>) {
         match Self::read(path, key) {
             Ok(approvals) => (approvals, None),
@@ -102,7 +102,7 @@ impl Approvals {
         Ok(approvals)
     }
 
-    /// What would count of a document if its signature, where one is demanded, is right.
+    /// The approvals of a document that count, provided that its signature is valid where one is required.
     fn of(path: &Path, document: &Value, key: Option<&ApprovalKey>) -> Result<Self, Trouble> {
         let counts = |approval: &Approval| key.is_none() || approval.term == Term::Always;
         let ours = entries_of(path, document)?.iter().filter_map(read_entry).filter(counts);
@@ -110,7 +110,7 @@ impl Approvals {
         Ok(Self { known, serial: serial_of(document) })
     }
 
-    /// The same without those that do not last.
+    /// The approvals without those for one use or one session.
     #[must_use]
     pub fn lasting(mut self) -> Self {
         self.known.retain(|_, approval| approval.term == Term::Always);
@@ -122,7 +122,7 @@ impl Approvals {
         self.serial
     }
 
-    /// The approval of one thing of a source, whatever its content is now.
+    /// The approval of one thing of a source, whatever its present content.
     pub fn find(&self, source: &str, id: &str) -> Option<&Approval> {
         self.known.get(&(source.to_owned(), id.to_owned()))
     }
@@ -150,7 +150,7 @@ pub fn approve(path: &Path, approval: Approval) -> Result<(), ChangeError> {
     approve_all(path, vec![approval])
 }
 
-/// Records several approvals in one step: all of them or none. Where a signature is demanded, they do not count.
+/// Records several approvals in one step: all of them or none. They do not count where a signature is required.
 pub fn approve_all(path: &Path, approvals: Vec<Approval>) -> Result<(), ChangeError> {
     edit(path, None, |entries| put(entries, approvals))
 }
@@ -161,10 +161,10 @@ pub fn revoke(path: &Path, source: &str, id: &str) -> Result<bool, ChangeError> 
     Ok(removed > 0)
 }
 
-/// Uses an approval that does not last: true when it covers this use.
+/// Uses an approval for one use or one session; true if it covers this use.
 ///
-/// One for a single use is gone afterwards, also when two claim it at once; one for a session that is not named yet
-/// becomes that session's.
+/// An approval for a single use is then removed, so of two simultaneous claims only one succeeds. A session approval
+/// without a name gets the name of this session.
 pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<bool, ChangeError> {
     edit(path, None, |entries| {
         let same = |entry: &Value| {
@@ -195,7 +195,7 @@ pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<
     })
 }
 
-/// Puts approvals in the place of earlier ones of the same source and id.
+/// Adds approvals; each replaces an earlier one of the same source and id.
 pub(crate) fn put(entries: &mut Vec<Value>, approvals: Vec<Approval>) {
     for approval in approvals {
         entries.retain(|entry| key_of(entry) != (Some(&approval.source), Some(&approval.id)));
@@ -204,7 +204,7 @@ pub(crate) fn put(entries: &mut Vec<Value>, approvals: Vec<Approval>) {
     entries.sort_by(|a, b| key_of(a).cmp(&key_of(b)));
 }
 
-/// Takes out approvals, each named by its source and id, and returns how many there were.
+/// Removes approvals, each named by its source and id, and returns how many there were.
 pub(crate) fn remove(entries: &mut Vec<Value>, keys: &[(String, String)]) -> usize {
     let before = entries.len();
     entries.retain(|entry| {
@@ -214,14 +214,14 @@ pub(crate) fn remove(entries: &mut Vec<Value>, keys: &[(String, String)]) -> usi
     before - entries.len()
 }
 
-/// Takes out what is ours but not one of these approvals.
+/// Removes our entries that are not among these approvals.
 pub(crate) fn keep(entries: &mut Vec<Value>, approvals: &Approvals) {
     let is_kept = |one: Approval| approvals.find(&one.source, &one.id) == Some(&one);
     entries.retain(|entry| read_entry(entry).is_none_or(is_kept));
 }
 
-/// Changes the list of entries under the lock; a list that stays as it was is not written. With a seal it must be the
-/// one that was signed last, and is signed anew.
+/// Changes the list of entries under the lock; an unchanged list is not written. With a seal, the list must have a
+/// valid signature, and is signed again.
 pub(crate) fn edit<T>(
     path: &Path,
     seal: Option<&Seal<'_>>,
@@ -236,7 +236,7 @@ pub(crate) fn edit<T>(
     })
 }
 
-/// Changes a list that may be anybody's work, and signs what is in it then.
+/// Changes a list from any writer, and signs the result.
 pub(crate) fn sign_anew<T>(
     path: &Path,
     seal: Option<&Seal<'_>>,
@@ -248,14 +248,15 @@ pub(crate) fn sign_anew<T>(
     })
 }
 
-/// Changes entries, and says whether they are others now.
+/// Changes entries, and returns whether they differ now.
 fn changed<T>(entries: &mut Vec<Value>, change: impl FnOnce(&mut Vec<Value>) -> T) -> (bool, T) {
     let before = entries.clone();
     let answer = change(entries);
     (*entries != before, answer)
 }
 
-/// Changes the document under the lock, and signs it with a seal; `change` says also whether there is anything to write.
+/// Changes the document under the lock, and signs it if there is a seal. `change` also returns whether the document
+/// must be written.
 fn rewrite<T>(
     path: &Path,
     seal: Option<&Seal<'_>>,
@@ -274,7 +275,8 @@ fn rewrite<T>(
             Err(error) => (None, Err(error)),
         })
     })??;
-    // The list comes first: killed in between, it is newer than what was seen, never older.
+    // The list is written first. If the process is killed in between, the list is newer than the remembered serial,
+    // never older.
     if let Some(serial) = serial {
         remember(path, &serial)?;
     }
@@ -310,7 +312,7 @@ fn read_entry(entry: &Value) -> Option<Approval> {
     })
 }
 
-/// A term that cannot be read approves nothing.
+/// An approval with an unreadable term counts for nothing.
 fn read_term(term: Option<&Value>) -> Option<Term> {
     match term {
         None => Some(Term::Always),

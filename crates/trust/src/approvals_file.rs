@@ -33,12 +33,12 @@ impl ApprovalsFile {
         &self.path
     }
 
-    /// The key that must have signed it.
+    /// The key that must have signed the file.
     pub(crate) fn key(&self) -> Option<&ApprovalKey> {
         self.key.as_ref()
     }
 
-    /// From now on this key must have signed it.
+    /// From now on, this key must have signed the file.
     pub(crate) fn demand(&mut self, key: Option<ApprovalKey>) {
         self.key = key;
         *self.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;

@@ -1,4 +1,4 @@
-//! The port to the person who decides about what nobody approved yet.
+//! The port to the person who is asked about things without approval.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::approvals::Approval;
 use crate::identity::Identity;
 use crate::review::Review;
 
-/// Somebody who can be asked, before the event proceeds, whether something may run.
+/// The person who can be asked, before the event proceeds, whether something may run.
 pub trait Approver: Send + Sync + fmt::Debug {
     /// Asks, and waits for the answer.
     fn ask(&self, question: &Question<'_>) -> Choice;
@@ -20,11 +20,11 @@ pub trait Approver: Send + Sync + fmt::Debug {
 pub struct Question<'a> {
     /// Its id.
     pub id: &'a str,
-    /// What an approval would be bound to.
+    /// The content that an approval would be bound to.
     pub identity: &'a Identity,
-    /// Everything to look at, with the files as they would run.
+    /// Everything for the person to check, with the files as they would run.
     pub review: &'a Review,
-    /// The approval of what it was before.
+    /// The approval of its earlier state.
     pub previous: Option<&'a Approval>,
     /// Whether it changed since it was approved.
     pub changed: bool,

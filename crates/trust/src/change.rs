@@ -1,4 +1,4 @@
-//! How the list of approvals is changed: by a person, who signs the change where a key is demanded.
+//! Changes the list of approvals on behalf of a person. If a key is required, the person signs the change.
 
 use std::io::ErrorKind;
 
@@ -9,12 +9,12 @@ use crate::signature::{ApprovalKey, ChangeError, Seal, seen, signed};
 use crate::signer::SignError;
 use crate::trust::Trust;
 
-/// What is signed where a yes is written nowhere; no list begins like this.
+/// The statement that a person signs for an approval that is not written to the list. No list begins like this.
 const PRESENCE: &[u8] = b"ollm: a person is present\n";
 
 impl Trust {
-    /// From now on an approval counts only if this key signed the list it is in. What earlier processes remembered of files
-    /// does not count then: whoever can write that down could vouch for any content.
+    /// From now on, an approval counts only if this key signed its list. The digests that earlier processes remembered
+    /// no longer count: a process that can write them could vouch for any content.
     pub fn demand_signature(&mut self, key: Option<ApprovalKey>) {
         if key.is_some() {
             self.forget_earlier();
@@ -22,7 +22,7 @@ impl Trust {
         self.approvals.demand(key);
     }
 
-    /// The key that must have signed the list of approvals, if one must.
+    /// The key that must have signed the list of approvals; `None` if no signature is required.
     pub fn key(&self) -> Option<&ApprovalKey> {
         self.approvals.key()
     }
@@ -37,7 +37,7 @@ impl Trust {
         Ok(seen(self.approvals.path())?)
     }
 
-    /// Makes sure that a yes is the person's who has the key, where one is demanded.
+    /// Makes sure that the consent comes from the key's owner, if a key is required.
     pub fn confirm(&self) -> Result<(), SignError> {
         let Some(key) = self.key() else { return Ok(()) };
         let signer = self.signer.as_ref().ok_or_else(|| SignError::Nobody(key.origin.clone()))?;
@@ -61,10 +61,10 @@ impl Trust {
         self.forget_grants(|id| keys.iter().any(|(_, key)| key == id));
         let known = self.counting();
         if self.key().is_some() && !keys.iter().any(|(source, id)| known.find(source, id).is_some()) {
-            // A passphrase is not asked for to change nothing.
+            // The person need not type a passphrase if nothing changes.
             return self.approvals.current().1.clone().map_or(Ok(0), |trouble| Err(trouble.into()));
         }
-        // Where nobody approved anything, no lock is left beside a list that is not there.
+        // If the list does not exist, no lock file is left beside it.
         if std::fs::symlink_metadata(self.approvals.path()).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(0);
         }
@@ -72,22 +72,22 @@ impl Trust {
         edit(self.approvals.path(), seal.as_ref(), |entries| remove(entries, keys))
     }
 
-    /// Withdraws every approval, also those of other programs and in a list that nobody signed; returns how many there
+    /// Withdraws every approval, including those of other programs and of an unsigned list. Returns how many there
     /// were.
     pub fn withdraw_all(&self) -> Result<usize, ChangeError> {
         let seal = self.seal()?;
         sign_anew(self.approvals.path(), seal.as_ref(), |entries| std::mem::take(entries).len())
     }
 
-    /// Signs the list with exactly these approvals, whoever put them into it: a person has looked at them. What came since
-    /// goes.
+    /// Signs the list with exactly these approvals, from any writer, after a person has checked them. Removes entries
+    /// that were added later.
     pub fn sign_all(&self, approvals: &Approvals) -> Result<(), ChangeError> {
         let seal = self.seal()?;
         sign_anew(self.approvals.path(), seal.as_ref(), |entries| keep(entries, approvals))
     }
 
-    /// Has the person unlock the key for a change of a list that is as it was signed: what somebody else put into it must
-    /// not be signed along.
+    /// Lets the person unlock the key to change a list with a valid signature. Entries of another writer must not get
+    /// our signature.
     fn seal_of_whole_list(&self) -> Result<Option<Seal<'_>>, ChangeError> {
         if let Some(trouble) = self.key().and_then(|_| self.approvals.current().1.clone()) {
             return Err(trouble.into());
@@ -95,7 +95,7 @@ impl Trust {
         self.seal()
     }
 
-    /// Has the person unlock the key, where one is demanded.
+    /// Lets the person unlock the key, if one is required.
     fn seal(&self) -> Result<Option<Seal<'_>>, ChangeError> {
         let Some(key) = self.key() else { return Ok(None) };
         let signer = self.signer.as_ref().ok_or_else(|| SignError::Nobody(key.origin.clone()))?;

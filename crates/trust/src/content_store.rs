@@ -1,18 +1,18 @@
-//! Copies of approved content, named by what is in them.
+//! Stores copies of approved content, named by their content.
 //!
-//! An opened descriptor does not pin what an interpreter runs: Python reads bytes that were written in place after it was
-//! opened, Node turns the descriptor back into a path. So approved content runs from a copy that belongs to its user
-//! alone and cannot be written, hashed while and after it is copied.
+//! An open descriptor does not fix what an interpreter runs. Python reads bytes that were written after the file was
+//! opened, and Node turns the descriptor back into a path. So approved content runs from a copy. The copy belongs to
+//! its user alone, cannot be written, and is hashed during and after copying.
 //!
-//! A folder of the store is called `sha256-` and the [tree digest](ollm_store::digest_tree) of what it holds. Whether a copy
-//! is still what it was is therefore a question to the copy alone: owner, modes and digest. One that fails is moved aside
-//! and made anew, never used.
+//! A folder of the store is named `sha256-` and the [tree digest](ollm_store::digest_tree) of its content. So the copy
+//! itself shows whether it is intact: by owner, modes and digest. A damaged copy is moved aside and made again, never
+//! used.
 //!
-//! **Writers** take turns under one lock; a copy is filled under another name and renamed when it is complete, so what a
-//! killed writer leaves is never taken for a copy and is removed by the next one. **Readers** take no lock.
+//! **Writers** take turns under one lock. A copy is filled under another name and renamed when it is complete. So a
+//! partial copy of a killed writer never counts as a copy, and the next writer removes it. **Readers** take no lock.
 //!
-//! Not its duty: who may change the folders above its root (that is [`check_owner`](ollm_store::check_owner)), and what else
-//! runs as the same user, who could change the approvals as well.
+//! The store does not check the owners of the folders above its root (see [`check_owner`](ollm_store::check_owner)). It
+//! does not protect against other programs of the same user, which could also change the approvals.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirBuilder, Metadata, Permissions};
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use ollm_store::raw::{Lock, failed, kind_of, random_name, sync_folder};
-use ollm_store::tree::{self, Entry, Kind};
+use ollm_store::tree::{self, Entry, EntryKind};
 use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid};
 use rustix::io::Errno;
 
@@ -34,7 +34,7 @@ use order::{Order, create_folder};
 const PREFIX: &str = "sha256-";
 const NEW: &str = ".new-";
 const OLD: &str = ".old-";
-/// Versions that run at the same time take turns by this name.
+/// The lock file. All versions of the program must use this name, because they may run at the same time.
 const LOCK: &str = "vault";
 
 /// A folder of copies, named by their content.
@@ -57,12 +57,12 @@ const LOCK: &str = "vault";
 pub struct ContentStore {
     root: PathBuf,
     digests: Arc<FileDigests>,
-    /// Copies that this process has found good, with the states of everything in them at that time.
+    /// Copies that this process has checked, with the states of all their files and folders at that time.
     good: Arc<Mutex<HashMap<PathBuf, Arc<States>>>>,
 }
 
-/// The folder itself and all that is in it, each by its path. A folder's state changes with what it holds, and a state
-/// with owner and mode.
+/// The folder itself and everything in it, each by its path. The state of a folder changes when its entries change, and
+/// every state includes owner and mode.
 pub(crate) type States = Vec<(PathBuf, StatKey)>;
 
 /// One file to be kept.
@@ -74,47 +74,47 @@ pub struct StoredFile {
     pub digest: Digest,
 }
 
-/// A copy that was found to be what was approved.
+/// A copy that was checked and matches the approved content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCopy {
-    /// The folder that stands for the original one.
+    /// The folder that replaces the original one.
     pub folder: PathBuf,
     base: PathBuf,
 }
 
-/// Why there is no copy.
+/// Why a copy could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentStoreError {
-    /// The original is not what was approved.
+    /// The original differs from what was approved.
     #[error("{} is no longer what was approved; look through it and approve it again", path.display())]
     Changed {
-        /// The file, or the folder where it is a matter of the whole.
+        /// The file, or the folder if the change concerns the whole.
         path: PathBuf,
     },
-    /// A piece does not lie in the folder whose layout is to be kept.
+    /// A file is not in the folder whose layout is kept.
     #[error("{} does not lie in {}; move it there or leave it out", path.display(), base.display())]
     Outside {
-        /// The piece.
+        /// The file.
         path: PathBuf,
         /// The folder.
         base: PathBuf,
     },
-    /// The store's own folder could be changed by others.
+    /// Other users could change the store's own folder.
     #[error("approved content is not run from there: {0}")]
     Unsafe(#[from] Unsafe),
-    /// Something else stands where the store's folder belongs.
+    /// The path of the store is not a folder.
     #[error("{} must be a folder and is a {kind}; move it away", path.display())]
     NotFolder {
-        /// The place of the store.
+        /// The path of the store.
         path: PathBuf,
         /// What is there.
         kind: &'static str,
     },
-    /// Owners and modes are not kept by the file system.
+    /// The file system does not keep owners and modes.
     #[error("{} cannot hold files that belong to you alone; use a file system that keeps owners and modes", path.display())]
     Unfit {
-        /// The place of the store.
+        /// The path of the store.
         path: PathBuf,
     },
     /// A file could not be read or written.
@@ -123,15 +123,15 @@ pub enum ContentStoreError {
 }
 
 impl StoredCopy {
-    /// Where the copy of a file or folder is; `None` when it is not part of the copy.
+    /// The path of the copy of a file or folder; `None` if the copy does not have it.
     ///
-    /// Paths are compared as they are written: `original` must begin with the base the copy was made with.
+    /// Compares paths as written: `original` must begin with the base that the copy was made with.
     pub fn path_of(&self, original: &Path) -> Option<PathBuf> {
         let place = self.place_of(original)?;
         Some(if place == Path::new("") { self.folder.clone() } else { self.folder.join(place) })
     }
 
-    /// The place of the copy of a file or folder in this folder.
+    /// The place of a file or folder, relative to the folder of the copy.
     pub(crate) fn place_of(&self, original: &Path) -> Option<PathBuf> {
         let place = original.strip_prefix(&self.base).ok()?;
         let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
@@ -140,13 +140,13 @@ impl StoredCopy {
 }
 
 impl ContentStore {
-    /// A store in this folder, which is made when it is first needed.
+    /// A store in this folder, which is created at the first use.
     pub fn new(root: PathBuf) -> Self {
-        // A memory that lives at the beginning of time remembers nothing: each copy is read each time.
+        // With a clock at 1970, the digest cache remembers nothing, so each copy is read each time.
         Self { root, digests: Arc::new(FileDigests::new(UNIX_EPOCH)), good: Arc::default() }
     }
 
-    /// Checks copies through a memory of digests, so that an unchanged one is not read again.
+    /// Checks copies through a digest cache, so that an unchanged copy is not read again.
     pub fn remembering(self, digests: Arc<FileDigests>) -> Self {
         Self { digests, ..self }
     }
@@ -164,7 +164,7 @@ impl ContentStore {
         self.ensure(root, *digest, limits, |digest| Order::of_tree(root, digest, limits))
     }
 
-    /// A copy of a copy, in which the files at some places have another text.
+    /// A copy of a copy in which some files have another text.
     pub(crate) fn keep_edited(
         &self,
         kept: &StoredCopy,
@@ -185,14 +185,14 @@ impl ContentStore {
         format!("{PREFIX}{}", digest.hex())
     }
 
-    /// The copy with this name, if there is one; not checked, for looking at.
+    /// The copy with this name, if there is one. It is unchecked, and only for display.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         Some(self.root.join(name)).filter(|folder| is_copy(name) && folder.is_dir())
     }
 
-    /// Removes the copies whose names `keep` does not want, and what killed writers left.
+    /// Removes the copies whose names `keep` rejects, and partial copies of killed writers.
     ///
-    /// At its best effort: what cannot be removed stays, and does no harm.
+    /// Best effort: a copy that cannot be removed stays, and does no harm.
     pub fn sweep(&self, keep: &dyn Fn(&str) -> bool) {
         let place = self.root.join(LOCK);
         if !matches!(self.root_is_safe(), Ok(true)) {
@@ -206,6 +206,21 @@ impl ContentStore {
         }
     }
 
+    /// Removes the store if it has no copies; best effort.
+    pub(crate) fn remove_if_empty(&self) {
+        let place = self.root.join(LOCK);
+        if !matches!(self.root_is_safe(), Ok(true)) {
+            return;
+        }
+        if let Ok(lock) = Lock::acquire(&place)
+            && self.list(is_copy).is_empty()
+            && lock.remove().is_ok()
+        {
+            // A folder with other content stays.
+            let _ = fs::remove_dir(&self.root);
+        }
+    }
+
     fn ensure<'a>(
         &self,
         base: &Path,
@@ -215,17 +230,17 @@ impl ContentStore {
     ) -> Result<StoredCopy, ContentStoreError> {
         let folder = self.root.join(Self::name_of_tree(&digest));
         let kept = StoredCopy { folder, base: base.to_owned() };
-        if self.root_is_safe()? && self.inspect(&kept.folder, digest, limits)? == State::Good {
+        if self.root_is_safe()? && self.inspect(&kept.folder, digest, limits)? == CopyState::Good {
             return Ok(kept);
         }
         self.make_root()?;
         let place = self.root.join(LOCK);
         let _lock = Lock::acquire(&place)?;
         match self.inspect(&kept.folder, digest, limits)? {
-            // Somebody else made it meanwhile.
-            State::Good => return Ok(kept),
-            State::Missing => {}
-            State::Exposed | State::Different => self.set_aside(&kept.folder)?,
+            // Another process made it in the meantime.
+            CopyState::Good => return Ok(kept),
+            CopyState::Missing => {}
+            CopyState::Exposed | CopyState::Different => self.set_aside(&kept.folder)?,
         }
         self.clear();
         self.make(&order(digest)?, &kept.folder)?;
@@ -261,60 +276,66 @@ impl ContentStore {
         Ok(())
     }
 
-    /// What a copy is worth.
-    fn inspect(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
+    /// Checks the state of a copy.
+    fn inspect(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<CopyState, FileError> {
         if self.is_still_good(folder) {
-            return Ok(State::Good);
+            return Ok(CopyState::Good);
         }
         let meta = match fs::symlink_metadata(folder) {
-            Ok(meta) if !meta.is_dir() => return Ok(State::Different),
-            Ok(meta) if !is_closed(&meta, FOLDER) => return Ok(State::Exposed),
+            Ok(meta) if !meta.is_dir() => return Ok(CopyState::Different),
+            Ok(meta) if !is_closed(&meta, FOLDER) => return Ok(CopyState::Exposed),
             Ok(meta) => meta,
-            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(CopyState::Missing),
             Err(source) => return Err(failed("inspect", folder, source)),
         };
         match self.compare(folder, &meta, digest, limits) {
             Err(FileError::Io { source, .. }) if !is_damage(&source) => Err(failed("inspect", folder, source)),
-            Err(_) => Ok(State::Different),
+            Err(_) => Ok(CopyState::Different),
             Ok(state) => Ok(state),
         }
     }
 
-    fn compare(&self, folder: &Path, meta: &Metadata, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
+    fn compare(
+        &self,
+        folder: &Path,
+        meta: &Metadata,
+        digest: Digest,
+        limits: TreeLimits,
+    ) -> Result<CopyState, FileError> {
         let entries = tree::list(folder, limits.entries)?;
         let closed = |(entry, meta): &(Entry, Metadata)| match entry.kind {
-            Kind::Folder => is_closed(meta, FOLDER),
-            Kind::File { executable } => is_closed(meta, mode_for(executable)),
-            // The mode of a link means nothing.
-            Kind::Link(_) => meta.uid() == current_uid(),
+            EntryKind::Folder => is_closed(meta, FOLDER),
+            EntryKind::File { executable } => is_closed(meta, mode_for(executable)),
+            // The mode of a link has no effect.
+            EntryKind::Link(_) => meta.uid() == current_uid(),
         };
         if !entries.iter().all(closed) {
-            return Ok(State::Exposed);
+            return Ok(CopyState::Exposed);
         }
         let found = self.digests.measure_tree(folder, &entries, limits)?;
         if found != digest {
-            return Ok(State::Different);
+            return Ok(CopyState::Different);
         }
         self.note_good(folder, meta, &entries);
-        Ok(State::Good)
+        Ok(CopyState::Good)
     }
 
-    /// The states of everything in a copy that this process has found good.
+    /// The states of everything in a copy that this process has checked.
     pub(crate) fn good_states(&self, folder: &Path) -> Option<Arc<States>> {
         self.good().get(folder).cloned()
     }
 
-    /// Whether the store is still ours alone, and a copy in it what it was when it had these states.
+    /// Whether the store still belongs to us alone, and the copy still has these states.
     pub(crate) fn still_holds(&self, states: &States) -> bool {
         matches!(self.root_is_safe(), Ok(true)) && unchanged(states)
     }
 
-    /// Whether nothing about a copy has changed since it was found good.
+    /// Whether nothing about a copy has changed since this process checked it.
     fn is_still_good(&self, folder: &Path) -> bool {
         self.good_states(folder).is_some_and(|states| unchanged(&states))
     }
 
-    /// Remembers a copy under the rule by which digests are: everything in it has been quiet for a while.
+    /// Remembers a checked copy if all its states have been quiet for a while, as for digests.
     fn note_good(&self, folder: &Path, meta: &Metadata, entries: &[(Entry, Metadata)]) {
         let inside = entries.iter().map(|(entry, meta)| (folder.join(&entry.path), StatKey::of(meta)));
         let states: States = std::iter::once((folder.to_owned(), StatKey::of(meta))).chain(inside).collect();
@@ -327,17 +348,17 @@ impl ContentStore {
         self.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills a folder under another name and gives it its own when all of it is there.
+    /// Fills a folder under another name, and renames it when it is complete.
     fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), ContentStoreError> {
         let new = New::create(self.root.join(format!("{NEW}{}", random_name())))?;
         order.fill(&new.path)?;
         let state = self.inspect(&new.path, order.digest, order.limits)?;
-        // It loses this name.
+        // The folder is renamed below, so this name is no longer valid.
         self.good().remove(&new.path);
         match state {
-            State::Good => {}
-            State::Exposed => return Err(ContentStoreError::Unfit { path: self.root.clone() }),
-            State::Missing | State::Different => {
+            CopyState::Good => {}
+            CopyState::Exposed => return Err(ContentStoreError::Unfit { path: self.root.clone() }),
+            CopyState::Missing | CopyState::Different => {
                 return Err(ContentStoreError::Changed { path: order.base.to_owned() });
             }
         }
@@ -345,13 +366,14 @@ impl ContentStore {
         Ok(sync_folder(&self.root)?)
     }
 
-    /// Takes a folder out of use in one step; [`ContentStore::clear`] removes it.
+    /// Renames a folder in one step, so that it is no longer used; [`ContentStore::clear`] removes it.
     fn set_aside(&self, folder: &Path) -> Result<(), FileError> {
         let aside = self.root.join(format!("{OLD}{}", random_name()));
         fs::rename(folder, &aside).map_err(|source| failed("move away", folder, source))
     }
 
-    /// Removes what was set aside and what killed writers left; under the lock nobody is at work on it.
+    /// Removes folders that were moved aside, and partial copies. The caller holds the lock, so no writer is using
+    /// them.
     fn clear(&self) {
         for leftover in self.list(|name| name.starts_with(NEW) || name.starts_with(OLD)) {
             remove(&leftover);
@@ -366,16 +388,16 @@ impl ContentStore {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CopyState {
     Missing,
     Good,
-    /// Not ours, or not with the modes we give.
+    /// The owner or a mode is wrong.
     Exposed,
-    /// Not the content that its name says.
+    /// The content differs from what the name says.
     Different,
 }
 
-/// A new folder that disappears unless it is renamed.
+/// A new folder that is removed on drop unless it was renamed.
 struct New {
     path: PathBuf,
     kept: bool,
@@ -416,7 +438,7 @@ fn is_closed(meta: &Metadata, mode: u32) -> bool {
     meta.uid() == current_uid() && meta.mode() & 0o7777 == mode
 }
 
-/// Errors that say something about the copy rather than about the moment.
+/// Whether an error shows damage of the copy, as opposed to a temporary problem.
 fn is_damage(source: &io::Error) -> bool {
     let code = Errno::from_io_error(source);
     matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::ACCESS | Errno::PERM))
@@ -427,7 +449,7 @@ fn is_copy(name: &str) -> bool {
     digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Removes whatever is there, as far as it can be removed.
+/// Removes a file or folder, as far as possible.
 fn remove(path: &Path) {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     if is_folder {
@@ -438,7 +460,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Nothing can be removed from a folder that cannot be written.
+/// Makes folders writable, because nothing can be removed from a read-only folder.
 fn open_folders(folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -1,4 +1,4 @@
-//! Where something would run, as far as that decides what runs.
+//! The surroundings that decide which program and which files would run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl<'a> TrustContext<'a> {
         find_program(name, self.search_path())
     }
 
-    /// Who the user is.
+    /// The name of the user.
     pub fn user(&self) -> String {
         let names = ["USER", "LOGNAME", "USERNAME"].iter().filter_map(|name| self.get(name)?.to_str());
         names.map(str::to_owned).next().unwrap_or_else(|| "user".to_owned())

@@ -1,11 +1,12 @@
-//! Which files of a project a command covers: their content is part of what is approved.
+//! Finds the project files that a command covers: their content is part of what is approved.
 //!
-//! A program takes the names of files in many ways. Every word that names an existing file of the folder counts: too many
-//! files only mean that somebody is asked once more. Files that hold code are read in turn, for what they load. What
-//! cannot be followed that way is *uncovered*: it is named, and nothing that has such a part is approved for good unless a
-//! person says so.
+//! Programs take file names in many ways, so every word that names an existing file of the folder counts. If too many
+//! files count, a person is only asked once more. Files with code are read in turn to find what they load. Code that
+//! cannot be followed that way is *uncovered*. The uncovered parts are listed. Nothing that has any is approved for
+//! good unless a person says so.
 //!
-//! [`command`], [`shell`], [`script`] and [`launch`] find names, [`loader`] knows options that name code, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
+//! [`command`], [`shell`], [`script`] and [`launch`] find names, and [`loader`] knows the options that name code.
+//! [`lookup`] finds the files behind the names, and [`edit`] replaces the names by names in the copy.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use ollm_store::{Digest, digest_bytes, read_bounded};
 use crate::approvable::Approvable;
 use crate::context::TrustContext;
 
+mod argument;
 mod command;
 mod edit;
 mod inline;
@@ -26,6 +28,7 @@ mod lookup;
 mod runner;
 mod script;
 mod shell;
+mod starters;
 
 pub(crate) use script::is_binary;
 
@@ -35,21 +38,19 @@ pub use runner::fetches_packages;
 use script::Language;
 pub(crate) use script::absolute_interpreter;
 
-/// More words are not looked up.
+/// The most words that are looked up.
 const MOST_WORDS: usize = 10_000;
-/// More files are nobody's command line.
+/// The most files of one command line.
 const MOST_FILES: usize = 1_000;
-/// No system opens a file by a longer name.
+/// The longest file name that any system opens.
 const LONGEST_PATH: usize = 4096;
-/// Longer code is not read through.
+/// The longest code that is read through.
 const LARGEST_CODE: u64 = 1 << 20;
-/// What stands around the names of files in code and in lists.
+/// Characters around file names in code and in lists.
 const MARKS: &[char] =
     &['\'', '"', '`', ';', '|', '&', '(', ')', '<', '>', '{', '}', '[', ']', ',', '=', ':', '$', '\\'];
-/// Variables that name code to be loaded before anything else.
-const LOADING: &[&str] = &["BASH_ENV", "ENV", "NODE_OPTIONS", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "LD_PRELOAD"];
 
-/// What is started: a program with its arguments, or a line of shell.
+/// The command to start: a program with its arguments, or a line of shell.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// The program, as written.
@@ -62,39 +63,40 @@ pub struct CommandLine {
     pub env: Vec<(String, String)>,
     /// The folder it runs in, if that is declared.
     pub cwd: Option<PathBuf>,
-    /// Variables that are known to name folders.
+    /// Variables that name folders, each with its folder.
     pub folders: Vec<(&'static str, PathBuf)>,
-    /// Which files count that are only mentioned, where nothing says that they run.
-    pub mentioned: Mentioned,
+    /// Which of the merely mentioned files count, if nothing shows that they run.
+    pub mentioned: MentionedFiles,
 }
 
-/// Which files count that a command only mentions.
+/// Which of the files that a command only mentions count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mentioned {
-    /// Those that look like code: a hook may write its log to any other, and must not undo its own approval by that.
+pub enum MentionedFiles {
+    /// Those that look like code. A hook may write its log to any other file, and that must not revoke its own
+    /// approval.
     #[default]
     Code,
     /// All of them.
     Any,
 }
 
-/// Where names are looked up.
+/// The folders in which names are looked up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     /// The folder, as written.
     written: PathBuf,
     /// The folder whose files count, without links.
     top: PathBuf,
-    /// The folders that a relative name may be meant from.
+    /// The folders that a relative name may start from.
     here: Vec<PathBuf>,
-    /// Files that are hashed anyway.
+    /// Files that are hashed in any case.
     own: Vec<PathBuf>,
-    /// Where programs are looked up that a line for a shell names.
+    /// The search path for programs in a shell line.
     search_path: OsString,
 }
 
 impl Places {
-    /// `folder` is the one it would run in, if that is another one.
+    /// `folder` is the folder it would run in, if that is a different one.
     pub(crate) fn new(
         top: PathBuf,
         line: &CommandLine,
@@ -116,53 +118,54 @@ impl Places {
     }
 }
 
-/// What a file held when it was looked through.
+/// The content of a file when it was searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Text with this digest.
     Text(Digest),
-    /// A program, by the zero byte near its beginning.
+    /// A program, recognised by a zero byte near its beginning.
     Binary,
 }
 
-/// What a command covers.
+/// The files that a command covers, and the parts that are uncovered.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     /// The folder whose files count.
     pub(crate) top: Option<PathBuf>,
     /// The files whose content is part of what is approved.
     pub(crate) files: Vec<PathBuf>,
-    /// Those of the files that are links, with what they lead to outside of the folder.
+    /// The covered files that are links out of the folder, each with its target.
     pub(crate) leads_out: Vec<(PathBuf, PathBuf)>,
-    /// The files that were read for what they load, with what they held: the rest means nothing for other content.
+    /// The files that were searched for what they load, with their content. This coverage is valid only for that
+    /// content.
     pub(crate) read: Vec<(PathBuf, Content)>,
-    /// What may run without being part of what is approved.
+    /// Code that may run without being part of what is approved.
     pub(crate) uncovered: Vec<String>,
-    /// Arguments that name code or are shell text, each with what replaces it.
+    /// Arguments that name code or are shell text, each with its replacement.
     pub(crate) code_arguments: Vec<(String, Replacement)>,
-    /// Words of the line for a shell that name code.
+    /// Words of the shell line that name code.
     pub(crate) line: Vec<Edit>,
-    /// Words of scripts that name code by the working folder, script by script.
+    /// Words of scripts that name code relative to the working folder, by script.
     pub(crate) scripts: Vec<ScriptEdits>,
-    /// The folder in which Python finds a module of it by the working folder.
+    /// The folder in which Python finds a module through the working folder.
     pub(crate) modules: Option<PathBuf>,
-    /// Whether Python runs code that has no file, and takes modules from the working folder unless it is told not to.
+    /// Whether Python runs inline code, and so takes modules from the working folder by default.
     pub(crate) is_inline_python: bool,
-    /// The folder that relative names are meant from.
+    /// The folder that relative names start from.
     pub(crate) here: Option<PathBuf>,
-    /// Whether the program is named by its path, not found on the search path.
+    /// Whether the command names the program by its path instead of by `PATH`.
     pub(crate) program_is_named: bool,
     /// Whether the code looks for files beside itself, or for packages of the folder.
     pub(crate) needs_its_place: bool,
-    /// The folder it runs in, where a relative name stands for a file in it: from any other folder the same name would
+    /// The folder it runs in, if a relative name means a file in that folder. In any other folder, the same name would
     /// mean another file, or none.
     pub(crate) runs_in: Option<PathBuf>,
 }
 
-/// Why nobody can say what a command covers.
+/// Why the coverage of a command could not be found.
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageError {
-    /// It names more than anybody looks through.
+    /// The command names more files than a person can check.
     #[error("its arguments and variables hold too many words to look for files among them; put the code into a file")]
     TooMuch,
     /// A first line names an interpreter that depends on the working folder.
@@ -179,12 +182,7 @@ pub enum CoverageError {
     },
 }
 
-/// Whether a variable names code that is loaded.
-pub(crate) fn loads_code(variable: &str) -> bool {
-    variable == "PYTHONPATH" || LOADING.contains(&variable)
-}
-
-/// The files that a command covers; `looked` is told every file and folder that the answer depends on.
+/// The files that a command covers. `looked` gets every file and folder that the answer depends on.
 pub(crate) fn files_covered(
     line: &CommandLine,
     program: Option<&Path>,
@@ -238,34 +236,34 @@ pub(crate) fn files_covered(
 
 struct Search<'a> {
     places: &'a Places,
-    /// The folders that a relative name may be meant from, those of the line's own `cd` among them.
+    /// The folders that a relative name may start from, including those that the line enters with `cd`.
     here: Vec<PathBuf>,
-    /// The folders in which Python looks for modules, beside that of the script.
+    /// The folders in which Python looks for modules, in addition to that of the script.
     roots: Vec<PathBuf>,
     folders: &'a [(&'static str, PathBuf)],
-    mentioned: Mentioned,
+    mentioned: MentionedFiles,
     coverage: Coverage,
-    /// Code that was found and not read yet, with the folder of what was started first.
+    /// Code that was found and not yet read, each with the folder of the script that was started first.
     code: Vec<(PathBuf, Option<Language>, PathBuf)>,
-    /// What names code in the text that is read.
+    /// Words that name code in the text being read.
     edits: Vec<Edit>,
     /// Files and folders that the answer depends on.
     seen: BTreeSet<PathBuf>,
     /// How many words were looked up.
     words: usize,
-    /// Whether a file was found by a relative name.
+    /// Whether a relative name led to a file.
     from_here: bool,
 }
 
-/// A name, and what it was found to be.
-enum Found {
+/// The result of looking up a name.
+enum FoundName {
     Nothing,
     File(PathBuf),
     Folder(PathBuf),
 }
 
 impl Search<'_> {
-    /// Reads what was found, until nothing new comes of it.
+    /// Reads the code that was found, until no new code turns up.
     fn follow(&mut self) -> Result<(), CoverageError> {
         let mut done = BTreeSet::new();
         while let Some((file, language, root)) = self.code.pop() {
@@ -273,7 +271,7 @@ impl Search<'_> {
                 continue;
             }
             self.seen.insert(file.clone());
-            // A program names nothing that we could read, however long it is.
+            // A binary names no files that we could read, however long it is.
             if script::is_binary(&file) {
                 self.coverage.read.push((file, Content::Binary));
                 continue;
@@ -291,7 +289,7 @@ impl Search<'_> {
             if let Some(language) = Language::of_file(&file, &text).or(language) {
                 self.read(&text, language, Some((&file, &root)))?;
             }
-            // Words of text that was mended to be read stand elsewhere in the file.
+            // If invalid UTF-8 was replaced, the positions in the text differ from those in the file.
             if matches!(text, Cow::Owned(_))
                 && let Some(ScriptEdits { edits, .. }) = self.coverage.scripts.pop_if(|script| script.file == file)
             {
@@ -303,21 +301,27 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What the first line of a script names counts; a name that depends on the working folder is refused.
+    /// Covers the files in the first line of a script. Refuses a name that depends on the working folder.
     fn shebang(&mut self, file: &Path, text: &str) -> Result<(), CoverageError> {
         script::absolute_interpreter(file, text)?;
         for word in script::first_line(text) {
-            if let Found::File(found) = self.named(word)? {
-                if Path::new(word).is_relative() {
-                    return Err(CoverageError::RelativeInterpreter { file: file.to_owned(), name: word.to_owned() });
+            if let FoundName::File(found) = self.named(&word)? {
+                if Path::new(&word).is_relative() {
+                    return Err(CoverageError::RelativeInterpreter { file: file.to_owned(), name: word });
                 }
                 self.push_code(found, None);
             }
         }
+        for what in script::runs_beside(text) {
+            let short = self.short(file);
+            self.coverage
+                .uncovered
+                .push(format!("`{what}` in the first line of `{short}` is code that is looked up when it runs"));
+        }
         Ok(())
     }
 
-    /// What code loads; `at` is its file, and the folder of the script that was started.
+    /// Finds what code loads. `at` is its file, and the folder of the script that was started.
     fn read(&mut self, text: &str, language: Language, at: Option<(&Path, &Path)>) -> Result<(), CoverageError> {
         self.coverage.needs_its_place |= language.looks_beside_itself(text);
         if let Some((file, _)) = at {

@@ -1,9 +1,10 @@
-//! An extension as a whole: one folder, one digest, one approval for everything in it.
+//! Approves an extension as a whole: one folder, one digest, one approval for everything in it.
 //!
-//! Each of its hooks has an entry of its own beside the one of the whole, because each also depends on the program that
-//! runs it; all of them are written in one step.
+//! In addition, each of its hooks has an entry of its own, because each also depends on the program that runs it. All
+//! entries are written in one step.
 
 use std::borrow::Cow;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -15,18 +16,18 @@ use crate::approvals::{Approval, Standing};
 use crate::content_store::ContentStoreError;
 use crate::context::TrustContext;
 use crate::coverage::CommandLine;
-use crate::identity::{Unready, of_tree};
+use crate::identity::{StartRefusal, of_tree};
 use crate::proposal::Proposal;
-use crate::trust::Trust;
+use crate::trust::{DIGESTS, Trust};
 
-/// The folder of an extension, as something that can be approved.
+/// The folder of an extension, which a person can approve.
 #[derive(Clone, Debug)]
 pub struct ExtensionFolder {
     /// The name of the extension.
     pub name: String,
     /// The folder.
     pub root: PathBuf,
-    /// What a person should see of what it brings, line by line.
+    /// The contents of the extension for a person, line by line.
     pub rows: Vec<Row>,
 }
 
@@ -62,7 +63,7 @@ impl Approvable for ExtensionFolder {
         None
     }
 
-    fn program(&self, _: &TrustContext<'_>) -> Result<PathBuf, Unready> {
+    fn program(&self, _: &TrustContext<'_>) -> Result<PathBuf, StartRefusal> {
         Ok(PathBuf::new())
     }
 
@@ -92,22 +93,22 @@ impl Approvable for ExtensionFolder {
 }
 
 impl Trust {
-    /// The digest of an extension's folder with everything in it; of one that is held, the one that was approved.
-    pub fn tree_digest(&self, root: &Path) -> Result<Digest, Unready> {
+    /// The digest of an extension's folder with everything in it. For a held extension, the approved digest.
+    pub fn tree_digest(&self, root: &Path) -> Result<Digest, StartRefusal> {
         if let Some(approved) = self.held(root) {
             return Ok(approved);
         }
         of_tree(root, &self.memory.digests).map(|(_, digest)| digest)
     }
 
-    /// Whether an extension was approved as it is now.
+    /// Whether the present state of an extension is approved.
     pub fn extension_standing(&self, name: &str, root: &Path, digest: &Digest) -> Standing {
         let (approvals, _) = &*self.approvals.current();
         approvals.check(&root.display().to_string(), &extension_id(name), digest, digest)
     }
 
-    /// From now on takes the folders of these extensions, and of no others, for what they were when they were approved:
-    /// what can no longer be understood goes on as the copy that was approved. One that nobody approved stays as it is.
+    /// From now on, treats the folders of exactly these extensions as they were at their approval. A changed extension
+    /// still runs from its approved copy. An unapproved one keeps its present state.
     pub fn hold<'a>(&self, extensions: impl IntoIterator<Item = (&'a str, &'a Path)>) {
         let (approvals, _) = &*self.approvals.current();
         let approved = |(name, root): (&str, &Path)| {
@@ -122,14 +123,14 @@ impl Trust {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).get(root).copied()
     }
 
-    /// The copy of an extension as it was when it was last approved.
+    /// The copy from the last approval of an extension.
     pub fn approved_extension(&self, name: &str, root: &Path) -> Option<PathBuf> {
         let (approvals, _) = &*self.approvals.current();
         let approval = approvals.find(&root.display().to_string(), &extension_id(name))?;
         self.copies.folder(approval.copy.as_deref()?)
     }
 
-    /// The copy of the extension in a folder as it was when it was last approved, whatever its name is.
+    /// The copy from the last approval of the extension in a folder, under any name.
     pub fn approved_folder(&self, root: &Path) -> Option<PathBuf> {
         let (approvals, _) = &*self.approvals.current();
         let source = root.display().to_string();
@@ -139,23 +140,26 @@ impl Trust {
         self.copies.folder(approval.copy.as_deref()?)
     }
 
-    /// Removes the copies that no approval has and that `is_meant` says are wanted no more, at its best effort.
+    /// Removes copies that no approval names and that `is_meant` selects. Also removes the file digests; best effort.
     pub fn drop_copies(&self, is_meant: &dyn Fn(&Path) -> bool) {
         let (approvals, _) = &*self.approvals.current();
         let list = approvals.list();
         let is_kept = |name: &str| list.iter().any(|approval| approval.copy.as_deref() == Some(name));
         let is_meant = |name: &str| self.copies.folder(name).is_some_and(|folder| is_meant(&folder));
         self.copies.sweep(&|name| is_kept(name) || !is_meant(name));
+        self.copies.remove_if_empty();
+        // The next process computes the digests again.
+        let _ = fs::remove_file(self.state().join(DIGESTS));
     }
 
-    /// What an approval of a part of an extension would be bound to; refused if the folder is by now another one than the
-    /// copy of the whole, because then nobody has seen what would be approved.
+    /// What an approval for a part of an extension would be bound to. The part is refused if the folder now differs
+    /// from the copy of the whole: the person did not see the new content.
     pub fn propose_part<T: Approvable>(
         &self,
         whole: &Proposal,
         part: &T,
         context: &TrustContext<'_>,
-    ) -> Result<Proposal, Unready> {
+    ) -> Result<Proposal, StartRefusal> {
         let proposal = self.propose(part, context)?;
         if proposal.copy_folder().is_some() && proposal.copy_folder() == whole.copy_folder() {
             return Ok(proposal);
@@ -164,8 +168,8 @@ impl Trust {
     }
 }
 
-/// What the approvals of an extension and of its parts are filed under, for [`Trust::withdraw`]: in one step, so that
-/// killed in between either all of it is approved or nothing.
+/// The sources and ids of the approvals of an extension and its parts, for [`Trust::withdraw`]. They are withdrawn in
+/// one step, so that an interruption leaves either all of them or none.
 pub fn extension_keys<'a, T: Approvable + 'a>(
     name: &str,
     root: &Path,
@@ -176,10 +180,10 @@ pub fn extension_keys<'a, T: Approvable + 'a>(
     std::iter::once(whole).chain(parts).collect()
 }
 
-/// How the id of a whole extension begins.
+/// The prefix of the id of a whole extension.
 const EXTENSION: &str = "extension:";
 
-/// What the approval of an extension is filed under, beside its folder.
+/// The id under which an extension's approval is stored, in addition to its folder.
 pub fn extension_id(name: &str) -> String {
     format!("{EXTENSION}{name}")
 }

@@ -1,4 +1,4 @@
-//! What the tests of several modules begin with.
+//! The common test set-up of several modules.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{Approval, Proposal, Refusal, Term, Trust, TrustContext, Trusted};
 
-/// As seen from then, all files have been quiet for long.
+/// A time from which all files count as quiet for a while.
 pub(crate) fn tomorrow() -> SystemTime {
     SystemTime::now() + Duration::from_hours(24)
 }
@@ -50,12 +50,12 @@ impl Project {
         Project { folder, root, variables: vec![("PATH".into(), path.into())] }
     }
 
-    /// A place beside the project.
+    /// A path beside the project.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.root.with_file_name(name)
     }
 
-    /// A file of the project, written with this text.
+    /// Writes a file of the project with this text.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let file = self.root.join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -86,6 +86,8 @@ impl Project {
         };
         let mut rules = Rules::default();
         rules.whitelist.extend(["ruby", "deno", "python3.9", "python3.12"].map(str::to_owned));
+        let shells = [ollm_shell::POSIX_SHELLS, ollm_shell::OTHER_SHELLS, &["ksh93", "bash-5.2"]].concat();
+        rules.whitelist.extend(shells.into_iter().map(str::to_owned));
         Arc::new(Hook::new(spec, &rules).unwrap())
     }
 

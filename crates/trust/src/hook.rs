@@ -1,18 +1,21 @@
-//! Hooks as things that can be approved.
+//! Makes hooks approvable.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::hook::action::Shown;
-use ollm_protocol::{Basis, Hook, Layer, Needs, Origin, Reach, Remedy, Requires, Source};
+use ollm_protocol::hook::action::ActionText;
+use ollm_protocol::hook::key::{HOOK_KEYS, KeyKind};
+use ollm_protocol::{Basis, Hook, HookSpec, Layer, Needs, Origin, Reach, Remedy, Requires, Source, dialect};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
+use serde_json::Value;
 
 use crate::approvable::{Approvable, Definition, Row};
 use crate::context::TrustContext;
 use crate::coverage::{COPY_FOLDER, CommandLine};
-use crate::identity::{Unready, existing, on_path};
+use crate::identity::{StartRefusal, existing, on_path};
 
 impl Approvable for Hook {
     fn source(&self) -> String {
@@ -46,7 +49,7 @@ impl Approvable for Hook {
         Some(Definition::of_text(&Hook::definition(self).to_string()))
     }
 
-    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
+    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, StartRefusal> {
         match self.spec.action.needs() {
             Needs::Nothing | Needs::Address(_) | Needs::Tool { .. } => Ok(PathBuf::new()),
             Needs::Shell(_) => Ok(PathBuf::from("/bin/sh")),
@@ -72,7 +75,7 @@ impl Approvable for Hook {
         let others =
             agent_named(self.dialect.name()).map_or(&["CLAUDE_PROJECT_DIR"][..], |agent| agent.home.project_variables);
         let others = others.iter().map(|name| (*name, project.clone()));
-        // An extension is copied as a whole, so that a place in its folder is the same place in the copy.
+        // An extension is copied as a whole, so a place in its folder is the same place in the copy.
         let copied = (COPY_FOLDER, spec.tree.clone());
         let folders = [("OLLM_HOOK_DIR", own), copied, ("OLLM_PROJECT_DIR", project.clone()), ("HOME", home)];
         let folders = folders.into_iter().chain(others).filter_map(|(name, folder)| Some((name, folder?))).collect();
@@ -135,14 +138,18 @@ impl Approvable for Hook {
 pub fn command_text(hook: &Hook) -> String {
     match hook.spec.action.descriptor().shown() {
         _ if hook.broken.is_some() => "nothing".to_owned(),
-        Shown::Words(words) => words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
-        Shown::Text(text) => text,
+        ActionText::Words(words) => words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
+        ActionText::Text(text) => text,
     }
 }
 
-/// Everything of a hook beside its command, events and matcher that is not as usual: for a list of many hooks.
+/// The hook's unusual settings, other than its command, events and matcher: for a list of many hooks.
 pub fn unusual_rows(hook: &Hook) -> Vec<Row> {
     let mut rows = Vec::new();
+    // The dialect decides the defaults, such as the meaning of a failure.
+    if hook.dialect.name() != dialect::OLLM.name() {
+        rows.push(("dialect", hook.dialect.name().to_owned()));
+    }
     if hook.timeout.basis == Basis::Hook {
         rows.push(("timeout", format!("{:?}", hook.timeout.value)));
     }
@@ -154,7 +161,7 @@ pub fn unusual_rows(hook: &Hook) -> Vec<Row> {
     rows
 }
 
-/// When a hook runs, and in which surroundings, as far as that is not as usual.
+/// The rules for when a hook runs, and its surroundings, as far as they are unusual.
 fn surroundings(hook: &Hook) -> Vec<Row> {
     let (spec, mut rows) = (&hook.spec, rules(hook));
     rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
@@ -162,10 +169,63 @@ fn surroundings(hook: &Hook) -> Vec<Row> {
     rows.extend(variables.map(|(name, value)| ("variable", format!("{name}={}", shown_value(hook, name, value)))));
     rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
     rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
+    rows.extend(others(hook));
     rows
 }
 
-/// When it runs, as far as that is not as usual.
+/// The keys that have a text of their own here.
+const WORDED: &[&str] = &[
+    "name",
+    "events",
+    "matcher",
+    "action",
+    "dialect",
+    "timeout",
+    "onFailure",
+    "async",
+    "filePatterns",
+    "if",
+    "rateLimit",
+    "requires",
+    "scope",
+    "env",
+    "passEnv",
+    "cwd",
+    "inputs",
+    "permissions",
+    "source",
+    "extension",
+];
+
+/// All other keys that an approval is bound to, if they are unusual. They appear by name, so that none is approved
+/// unseen.
+fn others(hook: &Hook) -> Vec<Row> {
+    let spec = HookSpec::new("", "", hook.spec.action.clone());
+    let plain = Hook { spec, ..hook.clone() };
+    let keys = HOOK_KEYS.iter().filter(|key| !WORDED.contains(&key.name));
+    let unusual =
+        keys.filter_map(|key| Some((key, key.part(hook).filter(|part| Some(part) != key.part(&plain).as_ref())?)));
+    unusual.map(|(key, part)| (key.name, words(&key.kind, &part))).collect()
+}
+
+/// The part of a key in words, with the unit that its kind has in the definition.
+fn words(kind: &KeyKind, value: &Value) -> String {
+    match (kind, value) {
+        (_, Value::String(text)) => text.clone(),
+        (KeyKind::Section(keys), Value::Object(map)) => {
+            let parts = keys.iter().filter_map(|key| Some((key, map.get(key.name)?)));
+            parts.map(|(key, part)| format!("{} {}", key.name, words(&key.kind, part))).collect::<Vec<_>>().join(", ")
+        }
+        (KeyKind::Time(_) | KeyKind::Span(_), seconds) => {
+            let time = seconds.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            time.map_or_else(|| seconds.to_string(), |time| format!("{time:?}"))
+        }
+        (KeyKind::Size(_), bytes) => format!("{bytes} bytes"),
+        (_, other) => other.to_string(),
+    }
+}
+
+/// When the hook runs, as far as that is unusual.
 fn rules(hook: &Hook) -> Vec<Row> {
     let spec = &hook.spec;
     let mut rows = Vec::new();
@@ -178,14 +238,14 @@ fn rules(hook: &Hook) -> Vec<Row> {
     let Requires { commands, files, services } = &spec.requires;
     rows.extend(commands.iter().chain(files).chain(services).map(|thing| ("requires", thing.clone())));
     let detached = hook.events.iter().any(|kind| hook.detached(*kind));
-    rows.extend(detached.then(|| ("async", "nobody waits for it, and it decides nothing".to_owned())));
+    rows.extend(detached.then(|| ("async", "runs in the background and decides nothing".to_owned())));
     rows.extend(hook.permissions.as_ref().map(|allowed| ("box", allowed.describe_as(spec.permissions.is_some()))));
     let headers = spec.action.descriptor().headers().iter();
     rows.extend(headers.map(|(name, value)| ("header", format!("{name}: {}", header(hook, name, value)))));
     rows
 }
 
-/// The user's own secrets are hidden, while what came from elsewhere must be seen.
+/// Hides the user's own secrets. Values from elsewhere must be visible.
 fn header(hook: &Hook, name: &str, value: &str) -> String {
     let secret = is_own(hook) && (looks_secret(name) || name.eq_ignore_ascii_case("authorization"));
     if secret && !value.contains("${") { "(hidden)".to_owned() } else { value.to_owned() }

@@ -1,4 +1,4 @@
-//! What something is: everything that decides what happens when it runs, as one digest.
+//! Computes the identity of something: one digest over everything that decides what happens when it runs.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use ollm_shell::shell_word;
+use ollm_shell::{Shebang, shell_word};
 use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe};
 
 use crate::approvable::{Approvable, Definition};
@@ -16,21 +16,21 @@ use crate::approvals::{Approval, Term};
 use crate::content_store::{ContentStoreError, StoredFile};
 use crate::context::TrustContext;
 use crate::coverage::{Coverage, CoverageError, Places, files_covered, is_binary};
-use crate::recall::Checked;
+use crate::recall::CheckedApproval;
 
-/// Larger scripts and inputs are not hashed at every event.
+/// The largest script or input that is hashed at an event, in bytes.
 pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 
 /// What an approval is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What the approval is filed under: the script's path, or `file#id` without a script.
+    /// The key of the approval: the script's path, or `file#id` without a script.
     pub source: String,
     /// The digest of the script's bytes, or of the definition without a script.
     pub hash: Digest,
     /// The digest of everything that decides what happens.
     pub digest: Digest,
-    /// What runs it, by absolute path, if a program does: it is part of the digest.
+    /// The absolute path of the program that runs it, if there is one. It is part of the digest.
     pub program: Option<PathBuf>,
 }
 
@@ -51,34 +51,42 @@ impl Identity {
     }
 }
 
-/// Why something cannot be started at all.
+/// Why something cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unready {
+pub enum StartRefusal {
     /// The program is not installed.
     #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
     NoProgram(String),
-    /// A file is not there.
+    /// The interpreter in a script's first line does not exist.
+    #[error("`{program}`, which the first line of {} names, is not there; install it, or change that line", .script.display())]
+    NoInterpreter {
+        /// The script.
+        script: PathBuf,
+        /// The interpreter, as written.
+        program: String,
+    },
+    /// A file does not exist.
     #[error("{} does not exist; {}", .0.display(), way_back(.0))]
     NoFile(PathBuf),
-    /// The program of a server is not there, or is none.
+    /// The program of a server does not exist, or is not a program.
     #[error("{0}")]
     NotProgram(String),
     /// A file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] FileError),
-    /// Somebody else could change what runs.
+    /// Another user could change what runs.
     #[error(transparent)]
     Unsafe(Unsafe),
-    /// No copy of what is approved can be kept.
+    /// No copy of the approved content can be kept.
     #[error(transparent)]
     NoCopy(#[from] ContentStoreError),
-    /// Nobody can say which files decide what it does.
+    /// The files that decide what it does could not be found out.
     #[error(transparent)]
     Uncoverable(#[from] CoverageError),
 }
 
-/// How a file that is not there comes back: what Cargo builds is built.
+/// How to restore a missing file: a file that Cargo builds can be built again.
 fn way_back(file: &Path) -> String {
     let package = file.ancestors().nth(3).filter(|package| file.starts_with(package.join("target/release")));
     package.map_or_else(
@@ -90,28 +98,29 @@ fn way_back(file: &Path) -> String {
     )
 }
 
-impl Unready {
-    /// Whether something is missing, rather than not to be relied on.
+impl StartRefusal {
+    /// Whether something is missing, as opposed to unsafe.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Unready::NoProgram(_) | Unready::NoFile(_) | Unready::NotProgram(_))
+        use StartRefusal::{NoFile, NoInterpreter, NoProgram, NotProgram};
+        matches!(self, NoProgram(_) | NoInterpreter { .. } | NoFile(_) | NotProgram(_))
     }
 }
 
-/// An identity, and the files it was taken from.
+/// An identity, and the files it was computed from.
 #[derive(Debug)]
-pub(crate) struct Identified {
+pub(crate) struct IdentifiedSource {
     pub(crate) identity: Identity,
     pub(crate) program: PathBuf,
-    /// The files that are copied.
+    /// The files to copy.
     pub(crate) files: Vec<StoredFile>,
-    /// The folder whose whole content was taken, with its digest.
+    /// The folder that was hashed as a whole, with its digest.
     pub(crate) tree: Option<(PathBuf, Digest)>,
     pub(crate) coverage: Arc<Coverage>,
-    /// What it depends on that can be looked at again; none where that would not be all.
+    /// The things it depends on that can be checked again; `None` if they would be incomplete.
     pub(crate) depends_on: Option<DependsOn>,
 }
 
-/// What an identity was taken from, beside the definition and what a command covers.
+/// The things an identity depends on, besides the definition and the covered files.
 #[derive(Debug, Default)]
 pub(crate) struct DependsOn {
     /// The files whose content was hashed.
@@ -120,10 +129,10 @@ pub(crate) struct DependsOn {
     pub(crate) interpreter: Option<String>,
 }
 
-impl Identified {
-    /// The folder all files are in; none when there are no files.
+impl IdentifiedSource {
+    /// The common folder of all files; `None` if there are no files.
     pub(crate) fn base(&self) -> Option<PathBuf> {
-        // Python names a module by its place in the folder it is looked for in.
+        // Python finds a module by its place in a search folder, so that folder must be part of the copy.
         let modules = self.coverage.modules.as_deref().filter(|_| !self.files.is_empty());
         let mut folders = self.files.iter().filter_map(|file| file.path.parent()).chain(modules);
         let first = folders.next()?;
@@ -134,42 +143,42 @@ impl Identified {
     }
 }
 
-/// What was learnt about files, for as long as they are the same.
+/// What is known about files, until they change.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) digests: Arc<FileDigests>,
-    /// How scripts begin, by the digest of their content. One that was exchanged while it was read is filed wrongly and
-    /// then not recognised as what was approved.
+    /// The interpreter name in scripts, by the digest of their content. If a script changes while it is read, the entry
+    /// is wrong. Then the script is not recognised as approved.
     env_words: Mutex<HashMap<Digest, Option<String>>>,
-    /// How things are defined, by the place where they are: to write that down costs more than all else about them. What
-    /// somebody refers to, if only weakly, neither changes nor makes room for another one.
+    /// The definitions of things, by memory address, because computing one is slower than everything else. While a weak
+    /// reference to a thing exists, the thing does not change, and no other thing gets its address.
     defined: Mutex<HashMap<usize, Noted>>,
-    /// What commands cover, by the definition and the folder they run in.
+    /// What commands cover, by definition and working folder.
     covered: Mutex<HashMap<(Digest, PathBuf), SeenCoverage>>,
 }
 
-/// Whose definition it is, the definition, and its digest.
+/// The thing, its definition, and the digest of the definition.
 type Noted = (Weak<dyn Any + Send + Sync>, Arc<KnownDefinition>);
 
-/// A definition with what it is known by.
+/// A definition with its cache key.
 #[derive(Debug)]
 pub(crate) struct KnownDefinition {
     definition: Option<Definition>,
     key: Option<Digest>,
-    /// What was found to be approved, by the folder it runs in.
-    pub(crate) checked: Mutex<HashMap<PathBuf, Arc<Checked>>>,
+    /// The approved checks, by the folder it runs in.
+    pub(crate) checked: Mutex<HashMap<PathBuf, Arc<CheckedApproval>>>,
 }
 
-/// A coverage, with the states of the files and folders it was found in.
+/// A coverage, with the states of the files and folders that it depends on.
 type SeenCoverage = (Arc<Coverage>, Arc<SeenStates>);
 
-/// Files and folders, each with the state it had; none for what was not there.
+/// Files and folders with their states; `None` if one did not exist.
 pub(crate) type SeenStates = Vec<(PathBuf, Option<StatKey>)>;
 
 impl KnownDefinition {
     pub(crate) fn of(thing: &(impl Approvable + ?Sized)) -> KnownDefinition {
         let definition = thing.definition();
-        // Equal definitions in different places may name different files.
+        // Equal definitions from different sources may name different files.
         let key =
             definition.as_ref().map(|known| known.hasher.clone().field("source", thing.source().as_bytes()).finish());
         KnownDefinition { definition, key, checked: Mutex::default() }
@@ -188,7 +197,7 @@ impl Memory {
             return Arc::clone(defined);
         }
         if known.len().is_power_of_two() {
-            // Of things that are gone.
+            // Removes entries of things that no longer exist.
             known.retain(|_, (thing, _)| thing.strong_count() > 0);
         }
         let defined = Arc::new(KnownDefinition::of(&**thing));
@@ -202,14 +211,14 @@ impl Memory {
         words.entry(content).or_insert_with(|| env_word(script)).clone()
     }
 
-    /// What a command covers, looked up again only if something was touched since.
+    /// The coverage of a command, computed again only if a file or folder has changed.
     pub(crate) fn coverage(
         &self,
         thing: &(impl Approvable + ?Sized),
         key: Option<Digest>,
         program: &Path,
         context: &TrustContext<'_>,
-    ) -> Result<Arc<Coverage>, Unready> {
+    ) -> Result<Arc<Coverage>, StartRefusal> {
         let key = key.map(|key| (key, place_of(context)));
         if let Some(key) = &key
             && let Some((coverage, states)) = self.covered.lock().unwrap_or_else(PoisonError::into_inner).get(key)
@@ -232,10 +241,10 @@ impl Memory {
         let places = |folder| Places::new(top.clone(), &line, folder, context, thing);
         let approved_in = places(None);
         let mut coverage = covered_from(&approved_in)?;
-        // What belongs to a folder of its own names files there by their places in the copy.
+        // A thing with a folder of its own names files by their places in the copy.
         coverage.runs_in = coverage.runs_in.filter(|_| thing.tree().is_none());
-        // Where nothing ties it to the folder it was approved in, it runs wherever the event happened, and what its names
-        // mean there counts.
+        // If no relative name ties it to the approved folder, it runs in the folder of the event. Then the files that
+        // its names mean there count.
         if coverage.runs_in.is_none() && context.folder.is_some() {
             let here = places(context.folder);
             if here != approved_in {
@@ -243,7 +252,7 @@ impl Memory {
             }
         }
         let coverage = Arc::new(coverage);
-        // A change that follows at once could have the same time.
+        // A change right after this one could have the same timestamp.
         let quiet =
             |(_, state): &(PathBuf, Option<StatKey>)| state.is_none_or(|state| self.digests.is_quiet(state.ctime_ns));
         if let Some(key) = key.filter(|_| states.iter().all(quiet)) {
@@ -253,14 +262,14 @@ impl Memory {
         Ok(coverage)
     }
 
-    /// The states in which the coverage of a command is remembered.
+    /// The states that the remembered coverage of a command depends on.
     pub(crate) fn seen(&self, known: &KnownDefinition, context: &TrustContext<'_>) -> Option<Arc<SeenStates>> {
         let covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(&covered.get(&(known.key?, place_of(context)))?.1))
     }
 }
 
-/// The folder something runs in, as far as it is known.
+/// The folder something runs in, if it is known.
 pub(crate) fn place_of(context: &TrustContext<'_>) -> PathBuf {
     context.folder.or(context.project).unwrap_or(Path::new("")).to_owned()
 }
@@ -275,17 +284,18 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     held: Option<Digest>,
     memory: &Memory,
     context: &TrustContext<'_>,
-) -> Result<Identified, Unready> {
+) -> Result<IdentifiedSource, StartRefusal> {
     let program = thing.program(context)?;
     let digests = &*memory.digests;
     let whole = |root: &Path| held.map_or_else(|| of_tree(root, digests), |digest| Ok((root.to_owned(), digest)));
     let tree = thing.tree().map(whole).transpose()?;
     let source = thing.source();
     let Some(definition) = &known.definition else {
-        let digest = tree.as_ref().map(|(_, digest)| *digest).ok_or_else(|| Unready::NoFile(PathBuf::from(&source)))?;
+        let digest =
+            tree.as_ref().map(|(_, digest)| *digest).ok_or_else(|| StartRefusal::NoFile(PathBuf::from(&source)))?;
         let identity = Identity { source, hash: digest, digest, program: None };
         let (files, coverage) = (Vec::new(), Arc::default());
-        return Ok(Identified { identity, program, files, tree, coverage, depends_on: None });
+        return Ok(IdentifiedSource { identity, program, files, tree, coverage, depends_on: None });
     };
     let mut hasher = definition.hasher.clone();
     if definition.digest.is_some() || !program.as_os_str().is_empty() {
@@ -296,7 +306,7 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     }
     let mut files = Vec::new();
     let mut contents_of = Vec::new();
-    let mut digest_of = |path: &Path| -> Result<Digest, Unready> {
+    let mut digest_of = |path: &Path| -> Result<Digest, StartRefusal> {
         let digest = digests.digest(path, LARGEST_FILE).map_err(|error| unreadable(path, error))?;
         contents_of.push(path.to_owned());
         Ok(digest)
@@ -317,12 +327,12 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
             leads_out = true;
             hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
         }
-        // What the system provides is known by its place; all else that a link of the project leads to can change.
+        // A system program is identified by its path. Any other file that a project link leads to can change.
         if outside.as_ref().is_none_or(|real| !is_binary(real)) {
             let digest = digest_of(&program)?;
             hasher = hasher.digest("program content", &digest);
             program_digest = Some(digest);
-            // One that was found on PATH has its place among others it needs, and is not torn away from them.
+            // A program found on `PATH` may need the files around it, so it is not copied.
             if coverage.program_is_named {
                 files.push(StoredFile { path: program.clone(), digest });
             }
@@ -333,7 +343,7 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
     let env_word = program_digest.and_then(|digest| memory.env_word(&program, digest));
     if let Some(name) = &env_word {
-        let interpreter = on_path(name, context)?;
+        let interpreter = context.find_program(name).ok_or_else(|| no_interpreter(&program, name))?;
         hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
         runs = Some(interpreter);
     }
@@ -345,10 +355,10 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     if let Some((root, _)) = &tree
         && let Some(file) = files.iter().find(|file| !file.path.starts_with(root))
     {
-        // It would run from where anybody may change it after it was looked at.
+        // The file would run from a place where other programs may change it after the check.
         return Err(ContentStoreError::Outside { path: file.path.clone(), base: root.clone() }.into());
     }
-    // The whole folder is hashed already.
+    // With a tree, the whole folder is already hashed.
     for file in coverage.files.iter().filter(|_| tree.is_none()) {
         if files.iter().any(|known| known.path == *file) {
             continue;
@@ -366,55 +376,67 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let identity = Identity { source, hash, digest, program: runs };
     let depends_on = DependsOn { files: contents_of, interpreter: env_word };
     let depends_on = Some(depends_on).filter(|_| tree.is_none() && !leads_out);
-    Ok(Identified { identity, program, files, tree, coverage, depends_on })
+    Ok(IdentifiedSource { identity, program, files, tree, coverage, depends_on })
 }
 
-/// Where a program leads that stands in the project as a link out of it.
+/// The target of a program that is a project link to a file outside.
 fn led_out(program: &Path, project: &Path) -> Option<PathBuf> {
     let project = project.canonicalize().ok()?;
     program.canonicalize().ok().filter(|real| !real.starts_with(project))
 }
 
-/// Whether only the administrator of the machine can change a file.
+/// Whether only the machine's administrator can change a file.
 fn is_of_the_system(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
-/// A folder with everything in it.
-pub(crate) fn of_tree(root: &Path, digests: &FileDigests) -> Result<(PathBuf, Digest), Unready> {
+/// The digest of a folder with everything in it.
+pub(crate) fn of_tree(root: &Path, digests: &FileDigests) -> Result<(PathBuf, Digest), StartRefusal> {
     Ok((root.to_owned(), digests.tree(&existing(root)?, TreeLimits::default())?))
 }
 
-/// Whether the files of something that needs no approval are there.
-pub(crate) fn present(thing: &(impl Approvable + ?Sized)) -> Result<(), Unready> {
+/// Checks that the files of something that needs no approval exist.
+pub(crate) fn present(thing: &(impl Approvable + ?Sized)) -> Result<(), StartRefusal> {
     thing.script().map_or(Ok(()), |script| existing(script).map(drop))
 }
 
-pub(crate) fn existing(path: &Path) -> Result<PathBuf, Unready> {
-    if path.exists() { Ok(path.to_owned()) } else { Err(Unready::NoFile(path.to_owned())) }
+pub(crate) fn existing(path: &Path) -> Result<PathBuf, StartRefusal> {
+    if path.exists() { Ok(path.to_owned()) } else { Err(StartRefusal::NoFile(path.to_owned())) }
 }
 
-fn unreadable(path: &Path, error: FileError) -> Unready {
+fn unreadable(path: &Path, error: FileError) -> StartRefusal {
     match &error {
-        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Unready::NoFile(path.to_owned()),
+        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            StartRefusal::NoFile(path.to_owned())
+        }
         _ => error.into(),
     }
 }
 
 /// The program of this name on the search path.
-pub(crate) fn on_path(program: &str, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
-    context.find_program(program).ok_or_else(|| Unready::NoProgram(program.to_owned()))
+pub(crate) fn on_path(program: &str, context: &TrustContext<'_>) -> Result<PathBuf, StartRefusal> {
+    context.find_program(program).ok_or_else(|| StartRefusal::NoProgram(program.to_owned()))
 }
 
-/// The name in `#!/usr/bin/env NAME`; any other interpreter is named by the script's own bytes.
+/// Checks that the interpreter in a script's first line exists.
+pub(crate) fn interpreter_present(script: &Path, context: &TrustContext<'_>) -> Result<(), StartRefusal> {
+    let Some(shebang) = Shebang::read(&start_of(script)) else { return Ok(()) };
+    let unknown = shebang.looked_up().filter(|name| context.find_program(name).is_none());
+    let named = [&*shebang.interpreter, &*shebang.program].into_iter();
+    let mut gone = named.filter(|name| name.starts_with('/') && !Path::new(name).exists());
+    unknown.or_else(|| gone.next()).map_or(Ok(()), |name| Err(no_interpreter(script, name)))
+}
+
+fn no_interpreter(script: &Path, program: &str) -> StartRefusal {
+    StartRefusal::NoInterpreter { script: script.to_owned(), program: program.to_owned() }
+}
+
+/// The name in `#!/usr/bin/env NAME`. Any other interpreter is named by the script's own bytes.
 fn env_word(script: &Path) -> Option<String> {
-    let text = start_of(script);
-    let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
-    words.next().filter(|word| word.ends_with("/env"))?;
-    words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
+    Shebang::read(&start_of(script))?.looked_up().map(str::to_owned)
 }
 
-/// How a file begins, as far as the kernel looks for the name of an interpreter.
+/// The beginning of a file, as far as the kernel searches it for an interpreter.
 pub(crate) fn start_of(file: &Path) -> String {
     let mut start = [0; 256];
     let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
@@ -427,7 +449,7 @@ mod tests {
 
     #[test]
     fn what_cargo_builds_is_built_and_anything_else_restored() {
-        let said = |path: &str| Unready::NoFile(path.into()).to_string();
+        let said = |path: &str| StartRefusal::NoFile(path.into()).to_string();
         assert!(
             said("/h/my guard/target/release/guard").ends_with(
                 "does not exist; build it: `cargo build --release --manifest-path '/h/my guard/Cargo.toml'`"

@@ -1,7 +1,8 @@
-//! The box of a program that came with a project or an extension: what it may read, write and reach.
+//! Makes the box of a program from a project or an extension: what it may read, write and reach.
 //!
-//! System folders, programs on the search path with their libraries, its own files and the project can be read, a temporary
-//! folder of its own can be written. Everything else is what its permissions name. What is protected stays so within that.
+//! The program can read system folders, programs on the search path with their libraries, its own files, and the
+//! project. It can write a temporary folder of its own. Its permissions name everything else. Protected paths stay
+//! protected within that.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -13,28 +14,30 @@ use ollm_protocol::PermissionsSpec;
 use ollm_protocol::protected::protected;
 
 use crate::TrustContext;
+use crate::declared_path::{DeclaredPath, PathRoots, resolved};
 
-/// What every program needs to read.
+/// Folders that every program needs to read.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix/store", "/proc", "/sys", "/dev"];
-/// What every program writes to.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm"];
-/// What lies beside a folder of programs and belongs to them. Settings, which may hold secrets, do not.
+/// Devices that every program may write to.
+pub const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+/// Entries beside a folder of programs that belong to the programs. Settings are not among them, because they may hold
+/// secrets.
 const LIBRARIES: &[&str] = &["lib", "lib32", "lib64", "libexec", "opt", "Cellar", "pyvenv.cfg"];
-/// Git does not work if it cannot read the settings that it sees.
+/// Git fails if it cannot read the settings file that this variable names.
 const GIT_SETTINGS: &str = "GIT_CONFIG_GLOBAL";
-/// So many refusals are named; the others are counted.
+/// The most refusals that are named; further ones are counted.
 const MOST_NAMED: usize = 5;
-/// So many complaints of a program are looked at.
+/// The most error lines of a program that are searched for paths.
 const MOST_LINES: usize = 50;
 
-/// A program, what came with it, and what it is held to.
+/// A program with its files and permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ProgramBox {
-    /// What it may do beyond the least.
+    /// The permissions that it has in addition to the minimum.
     pub permissions: PermissionsSpec,
-    /// Whether it declares them: then it does not run where they cannot be held.
+    /// Whether it declares permissions. If so, it does not run where they cannot be enforced.
     pub declared: bool,
     pub program: PathBuf,
     /// The root of the project that it works in.
@@ -44,16 +47,16 @@ pub struct ProgramBox {
     /// The copy of what was approved, if it runs from one.
     pub copy: Option<PathBuf>,
     pub home: Option<PathBuf>,
-    /// Where its user's programs are.
+    /// The folders of the user's programs.
     pub search_path: OsString,
-    /// Where its own temporary folder is made.
+    /// The folder in which its temporary folder is made.
     pub temporary: PathBuf,
-    /// What is noted of what it does.
+    /// Which accesses are noted.
     pub watch: BoxWatch,
 }
 
 impl ProgramBox {
-    /// A program without files of its own, which is held to the least.
+    /// A program without files of its own, with the minimum of permissions.
     pub fn new(program: impl Into<PathBuf>, project: impl Into<PathBuf>, context: &TrustContext<'_>) -> ProgramBox {
         ProgramBox {
             permissions: PermissionsSpec::default(),
@@ -69,11 +72,23 @@ impl ProgramBox {
         }
     }
 
-    /// The job in its box. Where this kernel has none, only a program that declares no permissions runs, as it is.
+    /// Puts the job into its box. On a kernel without boxes, only a program that declares no permissions runs, without
+    /// a box.
     pub fn hold(&self, mut job: Job) -> Result<Job, BoxError> {
-        // Landlock knows only what is there. What is declared as a folder can be made beforehand; if not, it stays closed.
+        // Landlock can only allow existing paths. A declared folder is created beforehand if possible; otherwise it
+        // stays closed.
+        for path in self.permissions.read.iter().chain(&self.permissions.write) {
+            if let Err(real) = DeclaredPath::new(path, self.roots()) {
+                let real = real.display();
+                let reason =
+                    format!("the path `{path}` of its permissions leads to {real} by a link; declare that path itself");
+                return Err(BoxError { means: BoxMeans::Landlock, reason });
+            }
+        }
         for folder in self.permissions.write.iter().filter(|path| path.ends_with('/')) {
-            let _ = DirBuilder::new().recursive(true).mode(0o700).create(self.place(folder));
+            for declared in self.places(std::slice::from_ref(folder)) {
+                let _ = DirBuilder::new().recursive(true).mode(0o700).create(declared.real);
+            }
         }
         let rules = self.rules();
         match made(&rules) {
@@ -87,7 +102,7 @@ impl ProgramBox {
                 }
                 Ok(job.in_box(made))
             }
-            // What fails for another reason, such as a full disk, opens nothing.
+            // Other errors, such as a full disk, must not let the program run without a box.
             Err(_) if !self.declared && ProcessBox::new(BoxMeans::Landlock, &BoxRules::default()).is_err() => Ok(job),
             Err(error) => Err(error),
         }
@@ -95,9 +110,9 @@ impl ProgramBox {
 
     fn rules(&self) -> BoxRules {
         let mut readable = self.readable();
-        readable.extend(self.permissions.read.iter().map(|path| self.place(path)));
+        readable.extend(self.places(&self.permissions.read).into_iter().map(|place| place.real));
         let mut writable: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
-        writable.extend(self.permissions.write.iter().map(|path| self.place(path)));
+        writable.extend(self.places(&self.permissions.write).into_iter().map(|place| place.real));
         BoxRules {
             read_only: self.closed(),
             readable: Some(readable),
@@ -109,29 +124,38 @@ impl ProgramBox {
         }
     }
 
-    /// What is protected within the places that can be written, and not named itself: that stays as it is.
+    /// The protected paths within writable places that the permissions do not name themselves. They stay read-only.
     fn closed(&self) -> Vec<PathBuf> {
-        let places: Vec<PathBuf> = self.permissions.write.iter().map(|path| self.place(path)).collect();
-        let real: Vec<PathBuf> = places.iter().filter_map(|place| place.canonicalize().ok()).collect();
-        if real.is_empty() {
+        let places = self.places(&self.permissions.write);
+        if places.is_empty() {
             return Vec::new();
         }
+        let is_closed = |path: &PathBuf| {
+            let is_around = |place: &DeclaredPath| path.starts_with(&place.real);
+            // A link that leads into the path does not name the path.
+            let leads_in = |place: &DeclaredPath| place.by_link && place.real.starts_with(path);
+            let is_named = places.iter().any(|place| !place.by_link && place.real == *path);
+            !is_named && places.iter().any(|place| is_around(place) || leads_in(place))
+        };
+        self.protected().into_iter().filter(is_closed).filter(|path| path.exists()).collect()
+    }
+
+    /// The protected paths, with links resolved.
+    fn protected(&self) -> Vec<PathBuf> {
         let table = protected(self.home.as_deref(), std::slice::from_ref(&self.project));
-        let paths = table.into_iter().filter_map(|one| one.path.canonicalize().ok());
-        let is_inside = |path: &PathBuf| !real.contains(path) && real.iter().any(|place| path.starts_with(place));
-        paths.filter(is_inside).collect()
+        table.into_iter().map(|one| resolved(&one.path)).collect()
     }
 
-    /// The place of a path that permissions name.
-    fn place(&self, path: &str) -> PathBuf {
-        match (path.strip_prefix('~'), &self.home) {
-            (Some(""), Some(home)) => home.clone(),
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => self.project.join(path),
-        }
+    /// The targets of these paths of permissions. A path that leads elsewhere allows nothing.
+    fn places(&self, paths: &[String]) -> Vec<DeclaredPath> {
+        paths.iter().filter_map(|path| DeclaredPath::new(path, self.roots()).ok()).collect()
     }
 
-    /// What can be read without being named.
+    fn roots(&self) -> PathRoots<'_> {
+        PathRoots { project: &self.project, home: self.home.as_deref() }
+    }
+
+    /// The paths that the program can read without declaring them.
     fn readable(&self) -> Vec<PathBuf> {
         let real = self.program.canonicalize().ok();
         let programs: Vec<&Path> = [Some(self.program.as_path()), real.as_deref()].into_iter().flatten().collect();
@@ -140,10 +164,10 @@ impl ProgramBox {
         let folders = folders.filter(|folder| folder.is_absolute() && !is_of_system(folder));
         let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         readable.extend(folders.flat_map(|folder| programs_in(&folder)));
-        // Its own files: where its script is, and the copy of all that was approved. Arguments may hold what an event says,
-        // and open nothing.
+        // The program's own files: the folder of its script, and the copy of all approved content. Arguments may hold
+        // values of an event, so they allow nothing.
         readable.extend(self.script.as_deref().and_then(Path::parent).map(Path::to_owned));
-        // A folder around the home does not open the home.
+        // A folder that contains the home does not open the home.
         readable.retain(|folder| self.home.as_ref().is_none_or(|home| !home.starts_with(folder)));
         readable.extend(programs.into_iter().map(Path::to_owned));
         let own = [&self.script, &self.copy, &Some(self.project.clone())];
@@ -151,18 +175,18 @@ impl ProgramBox {
         readable
     }
 
-    /// What the box refused, and the line that would allow it; nothing if it refused nothing. Of files that could not be read
-    /// only those are known that the program names in what it `said`.
+    /// The refusals of the box, and the permissions line that would allow them; `None` without refusals. The box does
+    /// not see which reads fail. So refused reads are only known if the program's output `said` names the file.
     pub fn refusals(&self, accesses: &[WatchedAccess], said: &str) -> Option<String> {
-        // Programs ask services of the machine for the names of users and the like, and do without them. One that complains of
-        // a file means another refusal.
+        // Programs ask local services for user names and the like, and work without them. If a program complains about
+        // a file, the cause is another refusal.
         let needs_service = said.lines().any(|line| complains(line) && !line.contains('/'));
         let is_needed = |seen: &&WatchedAccess| seen.access != BoxAccess::Service || needs_service;
         let mut accesses: Vec<WatchedAccess> = accesses.iter().filter(is_needed).cloned().collect();
         let unread =
             self.unread(said).into_iter().map(|path| WatchedAccess { access: BoxAccess::Read(path), refused: true });
         accesses.extend(unread.filter(|seen| !accesses.contains(seen)).collect::<Vec<_>>());
-        let closed = self.closed();
+        let closed = self.protected();
         let mut wanted = self.permissions.clone();
         let mut names: Vec<String> = Vec::new();
         for seen in accesses.iter().filter(|seen| seen.refused) {
@@ -182,7 +206,7 @@ impl ProgramBox {
             };
             names.push(name);
             let spelled = self.spelled(path);
-            if !list.contains(&spelled) {
+            if !self.is_private(path) && !list.contains(&spelled) {
                 list.push(spelled);
             }
         }
@@ -196,10 +220,16 @@ impl ProgramBox {
         Some(format!("its box refused {}{line}", names.join(", ")))
     }
 
-    /// The files that a program says it could not read, as far as it could not.
+    /// Whether allowing this path would open too much: the home, a folder around it, or keys.
+    fn is_private(&self, path: &Path) -> bool {
+        let Some(home) = self.home.as_ref().and_then(|home| home.canonicalize().ok()) else { return false };
+        home.starts_with(path) || path.starts_with(home.join(".ssh"))
+    }
+
+    /// The files that a program's output says it could not read, and that it really could not.
     fn unread(&self, said: &str) -> Vec<PathBuf> {
         let is_between = |letter: char| letter.is_whitespace() || "'\"`,;:()[]<>".contains(letter);
-        // A path with blanks stands between quotes.
+        // A path with spaces stands between quotes.
         let quoted = |line: &str| line.split(['\'', '"', '`']).map(str::to_owned).collect::<Vec<_>>();
         let words = |line: &str| line.split(is_between).map(str::to_owned).collect::<Vec<_>>();
         let lines = said.lines().filter(|line| complains(line)).take(MOST_LINES);
@@ -221,9 +251,9 @@ impl ProgramBox {
         unread
     }
 
-    /// A path as permissions name it.
+    /// A path in the notation of permissions.
     fn spelled(&self, path: &Path) -> String {
-        // What was seen has its links resolved.
+        // Noted paths have their links resolved.
         let below = |root: &Path| {
             let root = root.canonicalize().ok()?;
             path.strip_prefix(root).ok().map(|rest| rest.display().to_string())
@@ -237,33 +267,33 @@ impl ProgramBox {
     }
 }
 
-/// A box by these rules. Landlock alone cannot keep what lies below a folder that it allows: without mounts, nothing new
-/// can be made beside it.
+/// Makes a box by these rules. Landlock alone cannot protect entries of an allowed folder: without mounts, nothing new
+/// can be created in that folder.
 fn made(rules: &BoxRules) -> Result<ProcessBox, BoxError> {
     let by_mounts = || ProcessBox::new(BoxMeans::Namespaces, rules).ok();
     let mounted = if rules.read_only.is_empty() { None } else { by_mounts() };
     mounted.map_or_else(|| ProcessBox::new(BoxMeans::Landlock, rules), Ok)
 }
 
-/// Whether a line of a program says that something was refused.
+/// Whether an output line says that something was refused.
 fn complains(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     ["permission denied", "eacces", "eperm", "not permitted"].iter().any(|words| line.contains(words))
 }
 
-/// A folder of programs, and what belongs to these.
+/// A folder of programs, and the folders that belong to its programs.
 fn programs_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     match (folder.file_name().and_then(|name| name.to_str()), folder.parent()) {
         (Some("bin"), Some(prefix)) => found.extend(LIBRARIES.iter().map(|name| prefix.join(name))),
-        // Those of version managers only look for the program, in the folder around theirs.
+        // The shims of version managers look for the program in the folder around their own.
         (Some("shims"), Some(prefix)) => found.push(prefix.to_owned()),
         _ => {}
     }
     found
 }
 
-/// Whether a path belongs to the system: every program may read it.
+/// Whether a path belongs to the system, so that every program may read it.
 pub fn is_of_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
 }

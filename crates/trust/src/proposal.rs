@@ -1,4 +1,4 @@
-//! How something is approved: what a person is shown, what an approval is bound to, and for how long it holds.
+//! Approves things: makes the proposal and its review, and records or asks for the approval.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::approver::{Choice, Question};
 use crate::content_store::{ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
 use crate::coverage::Coverage;
-use crate::identity::{Identified, Identity, KnownDefinition, Unready};
+use crate::identity::{IdentifiedSource, Identity, KnownDefinition, StartRefusal};
 use crate::review::{LONGEST_SHOWN, Review, ReviewFile, difference, files_in};
 use crate::signature::ChangeError;
 use crate::trust::Trust;
@@ -21,17 +21,17 @@ use crate::trust::Trust;
 /// What a person is asked to approve.
 #[derive(Clone, Debug)]
 pub struct Proposal {
-    /// What the approval will be bound to.
+    /// The content that the approval will be bound to.
     pub identity: Identity,
     pub(crate) copy: Option<Arc<StoredCopy>>,
     files: Vec<PathBuf>,
     pub(crate) coverage: Arc<Coverage>,
-    /// Whether a person accepts what is not covered.
+    /// Whether a person accepts the uncovered parts.
     accepts_uncovered: bool,
 }
 
 impl Proposal {
-    /// The copy of a file, to look at.
+    /// The copy of a file, for display.
     pub fn copy_of(&self, path: &Path) -> Option<PathBuf> {
         self.copy.as_ref()?.path_of(path)
     }
@@ -41,24 +41,24 @@ impl Proposal {
         self.copy.as_ref().map(|copy| copy.folder.as_path())
     }
 
-    /// What may run without being part of what is approved.
+    /// Code that may run without being part of what is approved.
     pub fn uncovered(&self) -> &[String] {
         &self.coverage.uncovered
     }
 
-    /// The same for a person who knows what is not covered, and wants it approved for good.
+    /// The same proposal, for a person who knows the uncovered parts and accepts them for good.
     pub fn accept_uncovered(self) -> Proposal {
         Proposal { accepts_uncovered: true, ..self }
     }
 }
 
-/// Why something is not approved.
+/// Why a proposal was not approved.
 #[derive(Debug, thiserror::Error)]
 pub enum ApproveError {
-    /// It may run what no approval can be bound to.
+    /// It may run code that no approval can cover.
     #[error("{}", .0.join("; "))]
     Uncovered(Vec<String>),
-    /// Approvals must be signed, and using up one that does not last would change the list without a person.
+    /// Approvals must be signed. Using up a temporary one would change the list without a person.
     #[error("an approval that does not last cannot be signed: each use would change the list")]
     Limited,
     /// The approvals were not changed.
@@ -66,7 +66,7 @@ pub enum ApproveError {
     Change(#[from] ChangeError),
 }
 
-/// What was approved for a session of this process.
+/// An approval for one session of this process.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Grant {
     session: String,
@@ -75,33 +75,33 @@ pub(crate) struct Grant {
 }
 
 impl Trust {
-    /// What a person would approve: the identity, and a copy of the files to look at. What is approved later is what
-    /// stands in the copy, whatever happens to the files meanwhile.
-    pub fn propose<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Proposal, Unready> {
+    /// What a person would approve: the identity, and a copy of the files to look at. The approval covers the content
+    /// of the copy, even if the files change meanwhile.
+    pub fn propose<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Proposal, StartRefusal> {
         let found = self.identified(thing, &KnownDefinition::of(thing), context)?;
         self.owned(thing, context)?;
         Ok(self.proposal(found)?)
     }
 
-    pub(crate) fn proposal(&self, found: Identified) -> Result<Proposal, ContentStoreError> {
+    pub(crate) fn proposal(&self, found: IdentifiedSource) -> Result<Proposal, ContentStoreError> {
         let copy = self.copy(&found)?;
         let files = found.files.into_iter().map(|file| file.path).collect();
         Ok(Proposal { identity: found.identity, copy, files, coverage: found.coverage, accepts_uncovered: false })
     }
 
-    /// What something may run without that being part of what is approved.
-    pub fn uncovered<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Vec<String>, Unready> {
+    /// Code that something may run without it being part of what is approved.
+    pub fn uncovered<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Vec<String>, StartRefusal> {
         Ok(self.memory.coverage(thing, None, &thing.program(context)?, context)?.uncovered.clone())
     }
 
-    /// What a person should see of a proposal: what it says, what it runs, and what changed since the last approval.
+    /// The review of a proposal: its declaration, its files, and the changes since the last approval.
     pub fn review<T: Approvable>(&self, thing: &T, proposal: &Proposal) -> Review {
         let before = self.approval(thing).and_then(|approval| self.copies.folder(approval.copy.as_deref()?));
         let after = proposal.copy_folder();
         let mut room = LONGEST_SHOWN;
         let changes = before.zip(after).map(|(before, after)| difference(&before, after, &mut room));
         let (changes, mut unshown) = changes.filter(|(changes, _)| !changes.is_empty()).unzip();
-        // What of a folder was approved before was seen then.
+        // If there are changes, the person saw the rest of the folder at the last approval.
         let copied: Vec<(PathBuf, PathBuf)> = match (thing.tree(), after) {
             (Some(_), Some(_)) if changes.is_some() => Vec::new(),
             (Some(_), Some(copy)) => {
@@ -147,7 +147,7 @@ impl Trust {
         self.approve_together([self.approval_of(thing, proposal, term, context)?])
     }
 
-    /// The approval of a proposal, which [`Trust::approve_together`] records.
+    /// The approval for a proposal, which [`Trust::approve_together`] records.
     pub fn approval_of<T: Approvable>(
         &self,
         thing: &T,
@@ -165,8 +165,8 @@ impl Trust {
         Ok(Approval { copy: proposal.copy.as_deref().and_then(name_of), ..approval })
     }
 
-    /// What was approved is what runs: the files are copied, and hashed as they are copied.
-    fn copy(&self, found: &Identified) -> Result<Option<Arc<StoredCopy>>, ContentStoreError> {
+    /// Copies the files, and hashes them while copying, so that exactly the approved content runs.
+    fn copy(&self, found: &IdentifiedSource) -> Result<Option<Arc<StoredCopy>>, ContentStoreError> {
         if let Some((root, digest)) = &found.tree {
             return self.copies.keep_tree(root, digest, TreeLimits::default()).map(|kept| Some(Arc::new(kept)));
         }
@@ -178,7 +178,7 @@ impl Trust {
         session.is_some_and(|session| self.grants().contains(&grant(id, identity, session)))
     }
 
-    /// Whether a person let this content run for the rest of a session of this process.
+    /// Whether a person allowed this content for the rest of a session of this process.
     pub fn is_granted<T: Approvable>(&self, thing: &T, identity: &Identity) -> bool {
         self.grants().iter().any(|grant| grant.id == *thing.id() && grant.digest == identity.digest)
     }
@@ -195,7 +195,7 @@ impl Trust {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the person, where there is one to ask, and remembers the answer for as long as it was given.
+    /// Asks the person, if there is an approver, and remembers the answer for its term.
     pub(crate) fn ask<T: Approvable>(
         &self,
         thing: &T,
@@ -225,8 +225,8 @@ impl Trust {
                 true
             }
             Choice::Always => {
-                // The answer holds for this run even if it cannot be written down; it will be asked again. Where it must be
-                // signed, it is none without a signature.
+                // The answer holds for this run even if it cannot be recorded; the person is then asked again. If a
+                // signature is required, an unsigned answer does not count.
                 self.approve(thing, proposal, Term::Always, context).is_ok() || self.key().is_none()
             }
         }

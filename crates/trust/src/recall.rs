@@ -1,8 +1,8 @@
-//! What was found to be approved, for as long as nothing that was looked at has changed.
+//! Remembers that something was approved, as long as nothing that was checked has changed.
 //!
-//! A check reads, hashes and compares; the next one of the same thing needs one look at each file: a file whose state is
-//! what it was when it was hashed has the content it had. The rule is that of [`FileDigests`](ollm_store::FileDigests): only
-//! what had been quiet for a while is remembered, because a change that follows at once could have the same time.
+//! A check reads, hashes and compares. The next check of the same thing only looks at the state of each file. If the
+//! state is the same as at hashing, so is the content. As in [`FileDigests`](ollm_store::FileDigests), only files that
+//! were quiet for a while are remembered. A change right after hashing could leave the same timestamp.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ use crate::context::TrustContext;
 use crate::identity::{DependsOn, Identity, KnownDefinition, SeenStates, on_path, place_of, state_of};
 use crate::trust::{Run, Trust};
 
-/// More folders that one thing runs in are not remembered.
+/// The most working folders that are remembered for one thing.
 const MOST_FOLDERS: usize = 64;
 
-/// A check that found something approved for good, with all that it depended on.
+/// A check that found something approved for good, with everything it depended on.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedApproval {
     approvals: Arc<Contents>,
     project: Option<PathBuf>,
     home: Option<PathBuf>,
-    /// Files and folders, through links.
+    /// Files and folders, with links followed.
     states: SeenStates,
-    /// The name behind `#!/usr/bin/env`, and what it meant.
+    /// The name behind `#!/usr/bin/env`, and the program it meant.
     interpreter: Option<(String, PathBuf)>,
-    /// Whose the files are, and the folders on the way to them.
+    /// The owners of the files, and of the folders on the way to them.
     owners: Owners,
     /// The copy it runs from.
     copy: Option<Arc<States>>,
@@ -39,7 +39,7 @@ pub(crate) struct Checked {
 }
 
 impl Trust {
-    /// What runs for something that was found approved before, if all of that is as it was.
+    /// The remembered run of something that was approved, if nothing it depends on has changed.
     pub(crate) fn recall<T: Approvable>(
         &self,
         thing: &T,
@@ -47,9 +47,9 @@ impl Trust {
         context: &TrustContext<'_>,
     ) -> Option<Arc<Run>> {
         let known = Arc::clone(checks(defined).get(&place_of(context))?);
-        let Checked { approvals, project, home, states, interpreter, owners, copy, run } = &*known;
+        let CheckedApproval { approvals, project, home, states, interpreter, owners, copy, run } = &*known;
         let is_same_program = || {
-            // Another look at a file that is looked at anyway says nothing new.
+            // If the program's state is already checked, no second check is needed.
             states.iter().any(|(path, _)| path == run.program())
                 || thing.program(context).is_ok_and(|program| program == run.program())
         };
@@ -66,7 +66,7 @@ impl Trust {
         holds.then(|| Arc::clone(run))
     }
 
-    /// Remembers a check whose every part is remembered.
+    /// Remembers a check if all its parts are remembered.
     pub(crate) fn note_checked<T: Approvable>(
         &self,
         thing: &T,
@@ -95,7 +95,7 @@ impl Trust {
         (depends_on, owners): (DependsOn, Owners),
         run: &Arc<Run>,
         context: &TrustContext<'_>,
-    ) -> Option<Checked> {
+    ) -> Option<CheckedApproval> {
         let approvals = self.approvals.current();
         let standing = approvals.0.check(&identity.source, &thing.id(), &identity.hash, &identity.digest);
         if standing != Standing::Approved {
@@ -115,7 +115,7 @@ impl Trust {
         if copy_states.as_ref().is_some_and(Option::is_none) {
             return None;
         }
-        Some(Checked {
+        Some(CheckedApproval {
             approvals,
             project: context.project.map(PathBuf::from),
             home: context.home.map(PathBuf::from),
@@ -128,7 +128,7 @@ impl Trust {
     }
 }
 
-fn checks(defined: &KnownDefinition) -> MutexGuard<'_, HashMap<PathBuf, Arc<Checked>>> {
+fn checks(defined: &KnownDefinition) -> MutexGuard<'_, HashMap<PathBuf, Arc<CheckedApproval>>> {
     defined.checked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

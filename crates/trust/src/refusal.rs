@@ -1,11 +1,11 @@
-//! Why something may not run, and what that means for the operation.
+//! Why something may not run, and how that affects the operation.
 
-use crate::identity::Unready;
+use crate::identity::StartRefusal;
 
-/// What happens when something that fits is not approved.
+/// What happens to the operation if a fitting hook is not approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Untrusted {
-    /// It is skipped, visibly.
+pub enum UntrustedPolicy {
+    /// The hook is skipped, visibly.
     #[default]
     Skip,
     /// It is skipped, and the operation is blocked.
@@ -16,22 +16,22 @@ pub enum Untrusted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// In one word.
+    /// The reason as a category.
     pub reason: RefusalReason,
-    /// For people, with the way out.
+    /// The text for people, with the remedy.
     pub detail: String,
 }
 
-/// Why something may not run, in one word.
+/// The categories of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// Nobody approved it.
+    /// It has no approval.
     Untrusted,
     /// It changed since it was approved.
     Modified,
-    /// Something of it is not there.
+    /// A part of it does not exist.
     Missing,
-    /// It cannot be relied on: somebody else could change it, or it cannot be read.
+    /// It is unsafe: another user could change it, or it cannot be read.
     Unsafe,
 }
 
@@ -40,12 +40,12 @@ impl Refusal {
         Refusal { reason, detail: detail.into() }
     }
 
-    pub(crate) fn unready(why: &Unready) -> Refusal {
+    pub(crate) fn unready(why: &StartRefusal) -> Refusal {
         let reason = if why.is_missing() { RefusalReason::Missing } else { RefusalReason::Unsafe };
         Refusal::new(reason, why.to_string())
     }
 
-    pub(crate) fn untrusted_and(why: &Unready) -> Refusal {
+    pub(crate) fn untrusted_and(why: &StartRefusal) -> Refusal {
         Refusal::new(RefusalReason::Untrusted, format!("not approved, and {why}"))
     }
 }

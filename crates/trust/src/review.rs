@@ -1,6 +1,7 @@
-//! What a person sees before they approve something: all that the approval is bound to, as data and as one screen.
+//! The review that a person sees before an approval: everything that the approval is bound to, as data and as one
+//! screen.
 //!
-//! Files are taken from the copy that will run, never from the disk: what is seen is what is approved.
+//! The files come from the copy that will run, never from their original place. So the person sees what is approved.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -14,12 +15,12 @@ mod difference;
 pub(crate) use difference::difference;
 pub use difference::{changed_lines, files_in};
 
-/// No one reads more than this; what is beyond it is named, and a yes does not count for it.
+/// The most bytes that a review shows. Files beyond that are only named, and the approval does not cover them.
 pub(crate) const LONGEST_SHOWN: usize = 1 << 20;
-/// What stands for a file that is only named.
+/// The text for a file that is only named.
 const UNSHOWN: &str = "(it is no text, or there is too much of it: it cannot be shown here)";
 
-/// Everything to look at before an approval.
+/// Everything that a person checks before an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Review {
@@ -31,12 +32,12 @@ pub struct Review {
     pub changes: Option<String>,
     /// Its files.
     pub files: Vec<ReviewFile>,
-    /// Copies of the files that would be approved as well and cannot be shown: they are no text, or too long. A yes to what is
-    /// shown is none to them.
+    /// Copies of files that the approval would include but the screen cannot show: binary or too long. Approving the
+    /// screen does not approve them.
     pub unshown: Vec<PathBuf>,
-    /// What may run without being part of what is approved.
+    /// Code that may run without being part of what is approved.
     pub uncovered: Vec<String>,
-    /// What the approval is bound to.
+    /// The digest that the approval is bound to.
     pub digest: Digest,
 }
 
@@ -61,7 +62,7 @@ impl Display for Review {
     }
 }
 
-/// One row of a screen: its name, and its value beside that on every line.
+/// One row of a screen: the name, and beside it every line of the value.
 pub fn review_row(name: &str, value: &str) -> String {
     format!("{name:<11} {}\n", value.replace('\n', "\n            "))
 }
@@ -70,14 +71,14 @@ pub fn review_row(name: &str, value: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReviewFile {
-    /// Where it came from; of a whole folder, its place in that.
+    /// The original path; for a whole folder, the place in it.
     pub path: PathBuf,
-    /// What it holds, where that can be shown.
+    /// The content, if it can be shown.
     pub text: Option<String>,
 }
 
 impl ReviewFile {
-    /// A file, with what its copy holds as far as there is room on the screen.
+    /// A file with the content of its copy, if the screen has room for it.
     pub(crate) fn of(path: &Path, copy: &Path, room: &mut usize) -> ReviewFile {
         let text = match Content::of(copy) {
             Content::Text(text) => shown_in(room, text),
@@ -87,22 +88,22 @@ impl ReviewFile {
     }
 }
 
-/// A text, where there is room for it on the screen.
+/// The text, if the screen has room for it.
 fn shown_in(room: &mut usize, text: String) -> Option<String> {
     *room = room.checked_sub(text.len())?;
     Some(text)
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(PartialEq)]
 enum Content {
     Text(String),
-    /// No text, or too much of it; two of them are told apart by their digests.
+    /// A binary or too long content. The digest distinguishes two of them.
     Unshown(Option<Digest>),
 }
 
 impl Content {
-    /// What a file holds; of a link, where it leads.
+    /// The content of a file; for a link, its target.
     fn of(path: &Path) -> Content {
         if let Ok(target) = path.read_link() {
             return Content::Text(format!("→ {}", target.display()));

@@ -1,10 +1,10 @@
-//! The signature over the list of approvals: whoever can write the file, but does not know the passphrase, approves
-//! nothing.
+//! Signs and checks the list of approvals. A program that can write the file, but does not know the passphrase, cannot
+//! approve anything.
 //!
-//! One minisign signature covers the serial and every approval that counts. The serial grows with every change, and the
-//! highest one that was seen is remembered beside the file, so that an older list cannot be put back. The key signs that
-//! memory, too: without it no list counts, so it is not enough to remove it. This crate checks signatures; making one is up
-//! to the [`Signer`](crate::Signer).
+//! One minisign signature covers the serial and every approval that counts. The serial grows with every change. The
+//! highest known serial is stored beside the file, so that an older list cannot be restored. The key signs that serial
+//! file, too. Without it no list counts, so deleting it does not help. This crate checks signatures; the
+//! [`Signer`](crate::Signer) makes them.
 
 use std::path::{Path, PathBuf};
 
@@ -29,17 +29,17 @@ pub struct ApprovalKey {
     pub origin: String,
     /// Whether the machine's policy sets it.
     pub by_policy: bool,
-    /// A list with a lower serial counts for nothing.
+    /// The lowest serial that a list may have.
     pub floor: u64,
 }
 
-/// Why no approval of a list counts.
+/// Why the approvals of a list do not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListTrouble {
-    /// The file is of no use, or the one that remembers the serial.
+    /// The list, or the file with the serial, is unusable.
     #[error(transparent)]
     File(#[from] Trouble),
-    /// Nobody signed it.
+    /// It has no signature.
     #[error("{} is not signed, and hooks.approvalKey ({origin}) demands it", path.display())]
     Unsigned {
         /// The list.
@@ -47,7 +47,7 @@ pub enum ListTrouble {
         /// Where the key is set.
         origin: String,
     },
-    /// It is another list than the one that was signed, or another key signed it.
+    /// The list differs from the signed one, or another key signed it.
     #[error("{} is not what the key of hooks.approvalKey ({origin}) signed", path.display())]
     Forged {
         /// The list.
@@ -55,7 +55,7 @@ pub enum ListTrouble {
         /// Where the key is set.
         origin: String,
     },
-    /// It was signed, but a newer one was seen.
+    /// The list is signed, but a newer one is known.
     #[error("{} is an older list that was put back: it has serial {serial}, and {seen} was seen already", path.display())]
     Replayed {
         /// The list.
@@ -65,7 +65,7 @@ pub enum ListTrouble {
         /// The highest serial that was seen.
         seen: u64,
     },
-    /// It was signed, but nothing that the key signed says which list was the last.
+    /// The list is signed, but no signed serial says which list was the last.
     #[error("{} may be an older list: the key of hooks.approvalKey ({origin}) did not sign {}", path.display(), memory.display())]
     Unremembered {
         /// The list.
@@ -75,7 +75,7 @@ pub enum ListTrouble {
         /// Where the key is set.
         origin: String,
     },
-    /// It was signed, but the machine's policy wants a newer one.
+    /// The list is signed, but the machine's policy demands a newer one.
     #[error("{} has serial {serial}, and hooks.approvalSerial of the machine's policy is {floor}", path.display())]
     BelowFloor {
         /// The list.
@@ -88,7 +88,7 @@ pub enum ListTrouble {
 }
 
 impl ListTrouble {
-    /// What a person can do about it, unless the text says so itself.
+    /// What a person can do about it, unless the message already says so.
     pub fn remedy(&self) -> Option<Remedy> {
         (!matches!(self, ListTrouble::File(_))).then_some(Remedy::SignApprovals)
     }
@@ -100,10 +100,10 @@ pub enum ChangeError {
     /// The file could not be read or written.
     #[error(transparent)]
     Update(#[from] UpdateError),
-    /// The list is not the one that was signed: what somebody else put into it is not signed along.
+    /// The list has no valid signature. Entries of another writer must not get our signature.
     #[error(transparent)]
     List(#[from] ListTrouble),
-    /// Nobody signed the change.
+    /// The change was not signed.
     #[error(transparent)]
     Sign(#[from] SignError),
 }
@@ -114,14 +114,14 @@ impl From<Trouble> for ChangeError {
     }
 }
 
-/// What a signed list is changed with.
+/// The key and the function to sign a changed list with.
 pub(crate) struct Seal<'a> {
     pub(crate) key: &'a ApprovalKey,
     pub(crate) sign: Sign,
 }
 
 impl Seal<'_> {
-    /// Gives a document the next serial and the signature over what counts in it; what is to be remembered of it.
+    /// Adds the next serial and the signature to a document. Returns the signed serial to remember.
     pub(crate) fn put_on(
         &self,
         path: &Path,
@@ -139,19 +139,19 @@ impl Seal<'_> {
     }
 }
 
-/// The serial of a list that was signed, with a signature of its own.
+/// The serial of a signed list, with a signature of its own.
 pub(crate) struct SignedSerial {
     serial: u64,
     signature: String,
 }
 
-/// Has a statement signed, and makes sure that the right key did it.
+/// Signs a statement, and checks that the right key did it.
 pub(crate) fn signed(key: &ApprovalKey, sign: &Sign, statement: &[u8]) -> Result<String, SignError> {
     let signature = sign(statement)?;
     if is_signed(key, statement, &signature) { Ok(signature) } else { Err(SignError::OtherKey(key.origin.clone())) }
 }
 
-/// Checks that a list is the newest that the key signed; `counting` is what would count in it.
+/// Checks that a list is the newest one that the key signed. `counting` are the approvals that would count.
 pub(crate) fn check(
     path: &Path,
     document: &Value,
@@ -161,7 +161,7 @@ pub(crate) fn check(
     let serial = serial_of(document);
     let (path, origin) = (path.to_owned(), key.origin.clone());
     let Some(signature) = document.get("signature").and_then(Value::as_str) else {
-        // There is nothing in it that could count.
+        // Without a signature, only an empty list is valid.
         return if counting.is_empty() { Ok(serial) } else { Err(ListTrouble::Unsigned { path, origin }) };
     };
     if !is_signed(key, &canonical(serial, counting), signature) {
@@ -179,7 +179,7 @@ pub(crate) fn check(
         return Err(ListTrouble::BelowFloor { path, serial, floor: key.floor });
     }
     if serial > seen {
-        // Where it cannot be remembered, the next process sees it again.
+        // If the serial cannot be stored, the next process sees it in the list again.
         let _ = update_memory(&path, serial, None);
     }
     Ok(serial)
@@ -189,14 +189,14 @@ pub(crate) fn serial_of(document: &Value) -> u64 {
     document.get("serial").and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// What a signature is worth.
+/// The result of checking a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureCheck {
     /// The key made it, over exactly these bytes.
     Good,
-    /// It claims to be by this key and is not, or it is no signature.
+    /// It names this key but does not fit, or it is not a signature.
     Bad,
-    /// It is by another key.
+    /// Another key made it.
     OtherKey,
 }
 
@@ -212,7 +212,7 @@ pub fn check_signature(key: &str, bytes: &[u8], signature: &str) -> SignatureChe
     }
 }
 
-/// Whether a text is a signature as minisign writes it, whatever it signs.
+/// Whether a text is a signature in minisign's form, over any content.
 pub fn is_signature(text: &str) -> bool {
     Signature::decode(text).is_ok()
 }
@@ -221,7 +221,7 @@ fn is_signed(key: &ApprovalKey, statement: &[u8], signature: &str) -> bool {
     check_signature(&key.line, statement, signature) == SignatureCheck::Good
 }
 
-/// What is signed: one line for the list and one for each approval, every field in a fixed place.
+/// The signed text: one line for the list and one for each approval, with every field in a fixed place.
 fn canonical(serial: u64, counting: &[&Approval]) -> Vec<u8> {
     let mut text = format!("ollm approvals, version {VERSION}, serial {serial}\n");
     for one in counting {
@@ -243,17 +243,17 @@ fn canonical(serial: u64, counting: &[&Approval]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The file that remembers the highest serial that was seen of a list.
+/// The file that stores the highest known serial of a list.
 fn memory(list: &Path) -> PathBuf {
     list.parent().unwrap_or(Path::new("")).join("state/approval-serial.json")
 }
 
-/// What is signed of the serial alone.
+/// The signed text for the serial alone.
 fn last_serial(serial: u64) -> Vec<u8> {
     format!("ollm approvals, version {VERSION}, last serial {serial}\n").into_bytes()
 }
 
-/// What is remembered of a list.
+/// The stored serial data of a list.
 fn recall(list: &Path) -> Result<Option<Value>, Trouble> {
     match versioned::load(&memory(list), VERSION, MAX_BYTES) {
         Loaded::Missing => Ok(None),
@@ -262,19 +262,19 @@ fn recall(list: &Path) -> Result<Option<Value>, Trouble> {
     }
 }
 
-/// The serial that the key signed in what is remembered.
+/// The signed serial in the stored data.
 fn signed_serial(known: &Value, key: &ApprovalKey) -> Option<u64> {
     let serial = known.get("signed").and_then(Value::as_u64)?;
     let signature = known.get("signature").and_then(Value::as_str)?;
     is_signed(key, &last_serial(serial), signature).then_some(serial)
 }
 
-/// The highest serial that was seen of a list.
+/// The highest known serial of a list.
 pub(crate) fn seen(list: &Path) -> Result<u64, Trouble> {
     Ok(recall(list)?.as_ref().map(serial_of).unwrap_or_default())
 }
 
-/// Remembers the serial of a list that was signed just now.
+/// Stores the serial of a list that was just signed.
 pub(crate) fn remember(list: &Path, signed: &SignedSerial) -> Result<(), UpdateError> {
     update_memory(list, signed.serial, Some(&signed.signature))
 }

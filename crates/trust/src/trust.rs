@@ -1,5 +1,5 @@
-//! Who may run: only what a person approved exactly as it is, or what the user or the embedding program wrote. This is
-//! the one place that makes a [`Trusted`], and nothing else can be started.
+//! Decides what may run: content that a person approved in its present state, or that the user or the embedding program
+//! wrote. Only this module makes a [`Trusted`], and nothing starts without one.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,11 +19,15 @@ use crate::context::TrustContext;
 use crate::coverage::{Content, Coverage, ScriptEdits, absolute_interpreter, is_binary, rewritten};
 use crate::extension::ExtensionFolder;
 use crate::identity::{
-    Identified, Identity, KnownDefinition, LARGEST_FILE, Memory, Unready, identify, present, start_of,
+    IdentifiedSource, Identity, KnownDefinition, LARGEST_FILE, Memory, StartRefusal, identify, interpreter_present,
+    present, start_of,
 };
 use crate::proposal::{Grant, Proposal};
-use crate::refusal::{Refusal, RefusalReason, Untrusted};
+use crate::refusal::{Refusal, RefusalReason, UntrustedPolicy};
 use crate::signer::Signer;
+
+/// The file in the state folder with the digests of files.
+pub(crate) const DIGESTS: &str = "digests";
 
 mod trusted;
 
@@ -34,8 +38,8 @@ pub use trusted::Trusted;
 pub type Clock = fn() -> SystemTime;
 
 impl Trusted<ExtensionFolder> {
-    /// A part of an extension that may run as a whole: what it names is in the copy.
-    pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
+    /// A part of a trusted extension. The files that it names are in the extension's copy.
+    pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, StartRefusal> {
         let (thing, program) = (Arc::clone(part), part.program(context)?);
         if program.starts_with(&self.thing.root) || self.copy_folder().is_some_and(|copy| program.starts_with(copy)) {
             absolute_interpreter(&program, &start_of(&program))?;
@@ -45,27 +49,27 @@ impl Trusted<ExtensionFolder> {
     }
 }
 
-/// Who is trusted, and where approvals are kept.
+/// The rules of trust, and the storage of approvals.
 #[derive(Debug)]
 pub struct Trust {
     /// Whether hooks that came with a project need no approval.
     pub workspace: bool,
-    /// The projects whose hooks need it all the same.
+    /// The projects whose hooks need approval in any case.
     pub untrusted_projects: Vec<PathBuf>,
-    /// What an unapproved hook means for the operation.
-    pub untrusted: Untrusted,
-    /// Who is asked about what nobody approved yet.
+    /// How an unapproved hook affects the operation.
+    pub untrusted: UntrustedPolicy,
+    /// The port to the person who is asked about things without approval.
     pub approver: Option<Box<dyn Approver>>,
-    /// Who signs approvals, where a key is demanded.
+    /// The port that signs approvals, if a key is required.
     pub signer: Option<Box<dyn Signer>>,
-    /// The commands of the program, for what refusals tell a person to do.
+    /// The program's commands, for the remedies in refusals.
     pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
     pub(crate) memory: Memory,
     pub(crate) copies: ContentStore,
     clock: Clock,
     pub(crate) granted: Mutex<HashSet<Grant>>,
-    /// Folders that are taken for what they were when they were approved.
+    /// Folders that are treated as they were at their approval.
     pub(crate) held: Mutex<HashMap<PathBuf, Digest>>,
 }
 
@@ -73,11 +77,11 @@ impl Trust {
     /// Trust with the approvals kept in a file; copies of what was approved are kept beside it.
     pub fn new(approvals: PathBuf, clock: Clock) -> Trust {
         let home = approvals.parent().unwrap_or(Path::new("")).to_owned();
-        let digests = Arc::new(FileDigests::load(home.join("state/digests"), clock()));
+        let digests = Arc::new(FileDigests::load(home.join("state").join(DIGESTS), clock()));
         Trust {
             workspace: false,
             untrusted_projects: Vec::new(),
-            untrusted: Untrusted::Skip,
+            untrusted: UntrustedPolicy::Skip,
             approver: None,
             signer: None,
             commands: Commands::default(),
@@ -90,7 +94,7 @@ impl Trust {
         }
     }
 
-    /// Where the files live that are no approvals.
+    /// The folder of state files that are not approvals.
     pub fn state(&self) -> PathBuf {
         self.home().join("state")
     }
@@ -109,7 +113,7 @@ impl Trust {
         (self.clock)()
     }
 
-    /// Why the approvals file is of no use, if it is not.
+    /// Why the approvals file is unusable, if it is.
     pub fn trouble(&self) -> Option<String> {
         let current = self.approvals.current();
         let trouble = current.1.as_ref()?;
@@ -119,30 +123,30 @@ impl Trust {
         })
     }
 
-    /// Forgets what earlier processes learned about files, and keeps nothing for later ones.
+    /// Drops the file digests of earlier processes, and stores none for later ones.
     pub(crate) fn forget_earlier(&mut self) {
         let digests = Arc::new(FileDigests::new(self.now()));
         self.copies = ContentStore::new(self.home().join("store")).remembering(Arc::clone(&digests));
         self.memory = Memory::new(digests);
     }
 
-    /// Keeps what was learned about files for the next process; best effort.
+    /// Stores file digests for the next process; best effort.
     pub fn remember(&self) {
         self.memory.digests.save_if_changed();
     }
 
-    /// What an approval is, or would be, bound to.
-    pub fn identity<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Identity, Unready> {
+    /// The content that an approval is, or would be, bound to.
+    pub fn identity<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Identity, StartRefusal> {
         Ok(self.identified(thing, &KnownDefinition::of(thing), context)?.identity)
     }
 
-    /// The approval something has, whatever its content is now.
+    /// The approval of something, whatever its present content.
     pub fn approval<T: Approvable>(&self, thing: &T) -> Option<Approval> {
         let (approvals, _) = &*self.approvals.current();
         approvals.find(&thing.source(), &thing.id()).cloned()
     }
 
-    /// Whether something may run as it is now; without an identity it is judged by its origin alone.
+    /// Whether the present state of something may run. Without an identity, only its origin decides.
     pub fn standing<T: Approvable>(&self, thing: &T, identity: Option<&Identity>) -> Standing {
         if self.needs_no_approval(thing) {
             return Standing::Approved;
@@ -154,8 +158,7 @@ impl Trust {
 
     /// Makes sure that something may run in a session.
     ///
-    /// Whether there is an approval at all comes first: of what nobody approved nothing is hashed, unless somebody can be
-    /// asked about it.
+    /// First checks whether there is any approval. If not, nothing is hashed, unless there is an approver to ask.
     pub fn trust<T: Approvable + Any + Send + Sync>(
         &self,
         thing: &Arc<T>,
@@ -174,17 +177,17 @@ impl Trust {
         if let Some(refusal) = unapproved.filter(|_| self.approver.is_none() && !self.has_grant(&thing.id())) {
             return Err(refusal);
         }
-        // Without it a process that lives on would never learn that a file has been quiet for a while.
+        // Without this, a long-lived process would never find out that a file has been quiet for a while.
         self.memory.digests.advance(self.now());
         match self.identified(&**thing, &defined, context) {
             Ok(found) => self.approved(thing, &defined, found, context, session),
             Err(why) if has_approval => Err(Refusal::unready(&why)),
-            // What nobody ever approved has no say, not even by failing.
+            // Something that was never approved must have no effect, not even by failing.
             Err(why) => Err(Refusal::untrusted_and(&why)),
         }
     }
 
-    /// Why something would not run as things are, without asking anybody and without using up an approval.
+    /// Why something would not run now. Asks no person and uses up no approval.
     pub fn forecast<T: Approvable + Any + Send + Sync>(
         &self,
         thing: &Arc<T>,
@@ -208,19 +211,25 @@ impl Trust {
         }
     }
 
-    /// Why something may not run that has no approval at all; its content is not looked at.
+    /// Checks that the interpreter of a program exists, if the program is a script. Without it, the script starts and
+    /// fails.
+    pub fn has_interpreter<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), StartRefusal> {
+        interpreter_present(&thing.program(context)?, context)
+    }
+
+    /// Why something without any approval may not run. Its content is not read.
     pub fn unapproved<T: Approvable>(&self, thing: &T) -> Option<Refusal> {
         let is_missing = || self.approvals.current().0.find(&thing.source(), &thing.id()).is_none();
         (!self.needs_no_approval(thing) && is_missing()).then(|| self.refusal(thing, None, Standing::Unknown))
     }
 
-    /// Whether files and folders that something depends on belong to the user, and to nobody else.
-    pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
+    /// Checks that the files and folders that something depends on belong to the user alone.
+    pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), StartRefusal> {
         owners(thing, context).map(drop)
     }
 
-    /// Something that needs no approval.
-    fn own<T: Approvable>(&self, thing: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
+    /// Trusts something that needs no approval.
+    fn own<T: Approvable>(&self, thing: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, StartRefusal> {
         self.owned(&**thing, context)?;
         let program = thing.program(context)?;
         present(&**thing)?;
@@ -228,12 +237,12 @@ impl Trust {
         Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
-    /// Something that needs approval, with the content it has now.
+    /// Trusts something that needs approval, if its present content has one.
     fn approved<T: Approvable>(
         &self,
         thing: &Arc<T>,
         defined: &KnownDefinition,
-        mut found: Identified,
+        mut found: IdentifiedSource,
         context: &TrustContext<'_>,
         session: Option<&str>,
     ) -> Result<Trusted<T>, Refusal> {
@@ -259,7 +268,7 @@ impl Trust {
             ContentStoreError::Changed { .. } => self.refusal(&**thing, Some(&identity), Standing::Modified),
             other => Refusal::new(RefusalReason::Unsafe, other.to_string()),
         })?;
-        // The copy exists before the question: what is shown is what will run.
+        // The copy exists before the question, so that the person sees the content that will run.
         if asks && !self.ask(&**thing, &proposal, standing, context, session) {
             return Err(self.refusal(&**thing, Some(&proposal.identity), standing));
         }
@@ -273,13 +282,13 @@ impl Trust {
         Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
-    /// A copy whose scripts name one another by their places in it, where they did so by the working folder.
+    /// A copy whose scripts find one another in the copy, instead of through the working folder.
     fn pointed_at_itself(&self, copy: Arc<StoredCopy>, coverage: &Coverage) -> Result<Arc<StoredCopy>, Refusal> {
         let refused = |error: ContentStoreError| Refusal::new(RefusalReason::Unsafe, error.to_string());
         let changed = |path: &Path| ContentStoreError::Changed { path: path.to_owned() };
         for (file, content) in &coverage.read {
             let Some(path) = copy.path_of(file) else { continue };
-            // One that was exchanged while it was looked through was looked through in vain.
+            // If a file changed while it was searched, the result of the search is invalid.
             let same = match content {
                 Content::Text(digest) => {
                     self.memory.digests.digest(&path, LARGEST_FILE).is_ok_and(|found| found == *digest)
@@ -307,13 +316,13 @@ impl Trust {
         thing: &T,
         defined: &KnownDefinition,
         context: &TrustContext<'_>,
-    ) -> Result<Identified, Unready> {
+    ) -> Result<IdentifiedSource, StartRefusal> {
         let held = thing.tree().and_then(|root| self.held(root));
         identify(thing, defined, held, &self.memory, context)
     }
 
     fn claim<T: Approvable>(&self, thing: &T, identity: &Identity, session: Option<&str>) -> bool {
-        // Other content may have been approved meanwhile: that approval is not ours to use.
+        // If other content was approved in the meantime, that approval must not be used up here.
         let approval = self.approval(thing).filter(|approval| approval.digest == identity.digest);
         approval.is_some_and(|approval| claim(self.approvals.path(), &approval, session).unwrap_or(false))
     }
@@ -331,7 +340,8 @@ impl Trust {
         Refusal::new(reason, detail)
     }
 
-    /// That something changed, and what: nobody looks for it in another program that now runs the same script.
+    /// The text that something changed, and what. It names a new program for the same script, because a person would
+    /// not look for that.
     fn change<T: Approvable>(&self, thing: &T, identity: Option<&Identity>) -> String {
         let changed = "changed since it was approved";
         let before = self.approval(thing).and_then(|approval| approval.program);
@@ -355,9 +365,9 @@ impl Trust {
     }
 }
 
-/// As [`Trust::owned`], with what was looked at; none where something was not there to be looked at.
-fn owners<T: Approvable>(thing: &T, context: &TrustContext<'_>) -> Result<Option<Owners>, Unready> {
-    // What was found safe stays so for the life of this value; we may live longer than that is true.
+/// Like [`Trust::owned`], but returns what was checked; `None` if something did not exist.
+fn owners<T: Approvable>(thing: &T, context: &TrustContext<'_>) -> Result<Option<Owners>, StartRefusal> {
+    // This value remembers safe folders for as long as it lives, so each check makes a new one.
     let owners = Owners::new(current_uid(), current_gid());
     let top = match thing.origin() {
         Source::Builtin => None,
@@ -371,7 +381,7 @@ fn owners<T: Approvable>(thing: &T, context: &TrustContext<'_>) -> Result<Option
     let mut is_whole = true;
     for file in files {
         if file.exists() {
-            owners.check(file, top).map_err(Unready::Unsafe)?;
+            owners.check(file, top).map_err(StartRefusal::Unsafe)?;
         } else {
             is_whole = false;
         }

@@ -1,4 +1,4 @@
-//! Anthropic's Messages, streamed.
+//! Anthropic's Messages protocol, streamed.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,42 @@ use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader};
+use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
+use super::endpoint::Endpoint;
 use super::http::Reply;
 use super::openai::sendable;
-use super::protocol::{Connection, Protocol, ask};
+use super::protocol::{Connection, Protocol};
 use super::refusal::Refusal;
-use super::shape::{Form, shaped};
-use super::stream::{Framing, Taken};
+use super::stream::{Framing, StreamStep};
 use super::thoughts::Thoughts;
-use super::{Answer, Model, ModelError, Piece, Question};
+use super::{ModelAnswer, ModelError, Piece, Question};
 use crate::message::{Call, Message};
 
 /// The version of the protocol.
 const VERSION: &str = "2023-06-01";
-/// The longest answer where nobody says; the protocol wants a number.
+/// The most tokens of an answer if the settings give no limit.
 const USUAL_TOKENS: u64 = 8192;
-/// A model that is asked with Anthropic's Messages.
+
+/// A model behind Anthropic's Messages protocol.
 #[derive(Debug)]
 pub struct Anthropic {
-    client: Client,
-    model: String,
-    options: Map<String, Value>,
-    /// The blocks of thought before calls, which the server wants back.
+    endpoint: Endpoint,
+    /// The thinking blocks before calls, which the server wants back.
     thoughts: Thoughts,
 }
 
 impl Anthropic {
     /// A model at an address like `https://api.anthropic.com/v1`.
     pub fn new(connection: Connection) -> Anthropic {
-        let client = Client::new(&connection, KeyHeader::ApiKey).header("anthropic-version", VERSION);
-        Anthropic { client, options: connection.settings(), model: connection.model, thoughts: Thoughts::default() }
+        let mut endpoint = Endpoint::new(connection, KeyHeader::ApiKey);
+        endpoint.client = endpoint.client.header("anthropic-version", VERSION);
+        // The protocol requires a limit.
+        endpoint.options.entry("max_tokens").or_insert_with(|| USUAL_TOKENS.into());
+        Anthropic { endpoint, thoughts: Thoughts::default() }
     }
 
-    /// Results are part of the prompt that follows their calls.
+    /// The messages in the protocol's form. Results are part of the prompt that follows their calls.
     fn messages(&self, talk: &[Message]) -> Value {
         let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
         for message in talk {
@@ -68,8 +70,12 @@ impl Anthropic {
 }
 
 impl Protocol for Anthropic {
-    fn client(&self) -> &Client {
-        &self.client
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
     }
 
     fn path(&self) -> &'static str {
@@ -77,34 +83,27 @@ impl Protocol for Anthropic {
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
-        let wire = shaped(question.messages, Form::default());
-        let mut body = Map::new();
-        body.insert("model".to_owned(), self.model.clone().into());
-        body.insert("max_tokens".to_owned(), USUAL_TOKENS.into());
-        body.insert("stream".to_owned(), true.into());
+        let wire = self.endpoint.messages(question);
         let (system, talk) = match wire.split_first() {
             Some((Message::System(text), talk)) => (Some(text), talk),
             _ => (None, wire.as_slice()),
         };
+        let mut body = Map::new();
+        body.insert("model".to_owned(), self.endpoint.model.clone().into());
+        body.insert("stream".to_owned(), true.into());
         body.extend(system.map(|text| ("system".to_owned(), text.clone().into())));
         body.insert("messages".to_owned(), self.messages(talk));
-        if !question.tools.is_empty() {
-            body.insert("tools".to_owned(), question.tools.iter().map(tool).collect());
-        }
-        for (name, value) in &self.options {
-            if !["model", "messages", "system", "tools", "stream"].contains(&name.as_str()) {
-                body.insert(name.clone(), value.clone());
-            }
-        }
-        body.into()
+        body.extend(self.endpoint.tools(question, tool));
+        self.endpoint.with_options(body)
     }
 
-    /// Leaves the thoughts out where the server misses earlier ones, as after a session was resumed.
-    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        let misses =
-            refusal.status == 400 && refusal.text.contains("thinking") && self.options.contains_key("thinking");
+    /// Turns thinking off if the server misses earlier thinking blocks, for example after a session was resumed.
+    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let misses = refusal.status == 400
+            && refusal.text.contains("thinking")
+            && self.endpoint.options.contains_key("thinking");
         if misses {
-            self.options.shift_remove("thinking");
+            self.endpoint.options.shift_remove("thinking");
             hear(Piece::Status("the model goes on without `thinking`, which the server refuses here"));
         }
         misses
@@ -114,36 +113,33 @@ impl Protocol for Anthropic {
         refusal.hint(Some("ANTHROPIC_API_KEY"))
     }
 
-    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+    fn read(
+        &mut self,
+        reply: Reply<'_>,
+        most: usize,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<ModelAnswer, ModelError> {
         let mut blocks = Blocks::default();
         let framing = (Framing::events(), most);
-        let answer =
-            self.client.read(reply, framing, hear, &mut |draft, event, hear| blocks.take(draft, event, hear))?;
+        let answer = self
+            .endpoint
+            .client
+            .read(reply, framing, hear, &mut |draft, event, hear| blocks.take(draft, event, hear))?;
         self.thoughts.keep(&answer, blocks.thoughts());
         Ok(answer)
     }
 }
 
-impl Model for Anthropic {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        ask(self, question, hear)
-    }
-}
-
-/// What is known of an answer beside its words.
+/// The parts of an answer other than its text.
 #[derive(Debug, Default)]
 struct Blocks {
-    /// The blocks of thought by their place.
+    /// The thinking blocks by their index.
     thoughts: BTreeMap<u64, Map<String, Value>>,
     read: u64,
 }
 
 impl Blocks {
-    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let index = event.get("index").and_then(Value::as_u64);
         match text("/type") {
@@ -169,12 +165,12 @@ impl Blocks {
                 }
                 let written = event.pointer("/usage/output_tokens").and_then(Value::as_u64).unwrap_or(0);
                 draft.usage(&json!({"prompt_tokens": self.read, "completion_tokens": written}));
-                return Taken::Finished;
+                return StreamStep::Finished;
             }
-            "message_stop" => return Taken::Last,
+            "message_stop" => return StreamStep::Last,
             _ => {}
         }
-        Taken::More
+        StreamStep::More
     }
 
     fn delta(&mut self, draft: &mut Draft, index: Option<u64>, delta: &Value, hear: &mut dyn FnMut(Piece<'_>)) {
@@ -207,10 +203,11 @@ impl Blocks {
 
 fn read_tokens(usage: &Value) -> u64 {
     let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
-    count("input_tokens") + count("cache_read_input_tokens") + count("cache_creation_input_tokens")
+    let parts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+    parts.iter().fold(0, |sum: u64, part| sum.saturating_add(count(part)))
 }
 
-/// Words as a block; the protocol has no empty ones.
+/// Text as a list of blocks; the protocol allows no empty block.
 fn words(text: &str) -> Vec<Value> {
     if text.is_empty() { Vec::new() } else { vec![json!({"type": "text", "text": text})] }
 }

@@ -1,4 +1,4 @@
-//! One server: its address and key, the connections that are kept, and which refusals are waited out.
+//! The connection to one server: its address and key, kept connections, and repeated requests after temporary refusals.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -14,13 +14,15 @@ use super::refusal::Refusal;
 use super::{ModelError, Piece};
 use crate::cancel::Cancel;
 
-/// More than any error needs to say.
+/// The most bytes that are read of a refusal.
 const LONGEST_REFUSAL: usize = 16 << 10;
-/// More than any list or description of models needs.
+/// The most bytes of a list or description of models.
 const LARGEST: usize = 16 << 20;
 /// The longest pause while a model is loaded.
 const LOADING_PAUSE: Duration = Duration::from_secs(2);
-/// How long the answer to a small question about the server may take.
+/// The person is told of every pause that is at least this long.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+/// How long a short question about the server may take.
 const SMALL_QUESTION: Duration = Duration::from_secs(5);
 
 /// How a key is sent.
@@ -39,22 +41,22 @@ pub(crate) struct Client {
     patience: Patience,
     network: Network,
     headers: Vec<(&'static str, String)>,
-    /// Servers quote keys in their complaints.
+    /// Hides the key, because servers quote keys in their error messages.
     redactor: Redactor,
     agent: OnceLock<Agent>,
 }
 
 /// Why there is no reply.
-pub(crate) enum Unanswered {
-    /// The server refuses.
+pub(crate) enum RequestFailure {
+    /// The server refused.
     Refused(Refusal),
     /// Anything else.
     Failed(ModelError),
 }
 
-impl From<ModelError> for Unanswered {
-    fn from(error: ModelError) -> Unanswered {
-        Unanswered::Failed(error)
+impl From<ModelError> for RequestFailure {
+    fn from(error: ModelError) -> RequestFailure {
+        RequestFailure::Failed(error)
     }
 }
 
@@ -75,7 +77,7 @@ impl Client {
         }
     }
 
-    /// With one more header line.
+    /// The client with one more header.
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Client {
         self.headers.push((name, value.to_owned()));
         self
@@ -91,17 +93,29 @@ impl Client {
         }
     }
 
-    /// Sends a request, and again while the server may yet come round.
+    /// Sends a request, and repeats it while the refusal may be temporary.
     pub(crate) fn ask<'a>(
         &self,
         request: &'a HttpRequest,
         cancel: &'a Cancel,
         hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Reply<'a>, Unanswered> {
+    ) -> Result<Reply<'a>, RequestFailure> {
+        self.ask_for(self.patience.answer, request, cancel, hear)
+    }
+
+    /// The same for a reply that may take this long as a whole.
+    pub(crate) fn ask_for<'a>(
+        &self,
+        answer: Duration,
+        request: &'a HttpRequest,
+        cancel: &'a Cancel,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Reply<'a>, RequestFailure> {
         let began = Instant::now();
+        let patience = Patience { answer, ..self.patience };
         let (mut left, mut pause, mut told) = (self.patience.retries, self.patience.pause, false);
         loop {
-            let mut reply = send(self.agent(&request.url)?, request, (&self.patience, cancel), hear)?;
+            let mut reply = send(self.agent(&request.url)?, request, (&patience, cancel), hear)?;
             if reply.head.status == 200 && !reply.head.is_page {
                 return Ok(reply);
             }
@@ -113,28 +127,28 @@ impl Client {
                 }
                 wait_for(wait.min(LOADING_PAUSE), cancel)?;
             } else if left > 0 && refusal.may_pass() {
-                let tries = if left == 1 { "the last try".to_owned() } else { format!("{left} tries left") };
-                let status = refusal.status;
-                hear(Piece::Status(&format!(
-                    "{} answered {status}; again in {:.1} s, {tries}",
-                    request.url,
-                    wait.as_secs_f64()
-                )));
+                // The person is told once; if the server wants a long pause, each time.
+                let is_first = left == self.patience.retries;
+                if is_first || wait >= LONG_PAUSE {
+                    let (url, status, seconds) = (&request.url, refusal.status, wait.as_secs_f64());
+                    let tries = if left == 1 { "once more".to_owned() } else { format!("up to {left} times more") };
+                    hear(Piece::Status(&format!("{url} answered {status}; it is asked {tries}, in {seconds:.1} s")));
+                }
                 left -= 1;
                 wait_for(wait, cancel)?;
             } else {
-                return Err(Unanswered::Refused(refusal));
+                return Err(RequestFailure::Refused(refusal));
             }
             pause = (pause * 2).min(self.patience.longest_pause);
         }
     }
 
-    /// The JSON that a request is answered with, once.
+    /// The JSON answer to a request, which is sent only once.
     pub(crate) fn json(&self, path: &str, body: Option<&Value>, cancel: &Cancel) -> Result<Value, ModelError> {
         self.json_for(&self.request(path, body), cancel)
     }
 
-    /// The same for a path beside the API, where the address names the API by its `/v1`.
+    /// The same for a path outside the API, if the address of the API ends in `/v1`.
     pub(crate) fn json_beside(&self, path: &str, cancel: &Cancel) -> Option<Value> {
         let base = self.base_url.strip_suffix("/v1")?;
         let request = HttpRequest { url: format!("{base}{path}"), ..self.request("", None) };
@@ -182,17 +196,21 @@ impl Client {
 }
 
 impl Refusal {
-    /// What usually helps, after a semicolon; `key` is the variable with the key for this server.
+    /// What usually helps, after a semicolon; `key` is the variable that holds the key for this server.
     pub(crate) fn hint(&self, key: Option<&str>) -> String {
         match (self.status, key) {
             (401 | 403, Some(key)) => format!("; set {key} to your key and try again"),
             (401 | 403, None) => "; set the key for this server and try again".to_owned(),
             (200 | 404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
+            _ if self.is_of_template() => {
+                "; the model's chat template refuses this conversation: begin another one, or start the server with another template"
+                    .to_owned()
+            }
             _ => String::new(),
         }
     }
 
-    /// The refusal as an error, with what helps.
+    /// The refusal as an error, with a hint.
     pub(crate) fn into_error(self, hint: &str) -> ModelError {
         if self.is_too_long() {
             return ModelError::TooLong { url: self.url, window: self.window, sent: self.sent, text: self.text };

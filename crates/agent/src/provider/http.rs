@@ -1,8 +1,8 @@
-//! Requests to a model's server, given up at any moment.
+//! Requests to a model's server that can be abandoned at any moment.
 //!
-//! The client blocks, so it works on a thread of its own and sends what arrives through a channel. Whoever stops
-//! listening is free at once; the thread finds out with the next bytes, or when its read times out, and hangs up.
-//! A reply that was read to its end leaves its connection to the next request.
+//! The client blocks, so it works on a separate thread and sends arriving data through a channel. A caller that stops
+//! listening is free at once. The thread notices that at the next data or at the read timeout, and closes the
+//! connection. After a complete reply, the next request can reuse the connection.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,33 +16,33 @@ use ureq::http::Response;
 use super::{ModelError, Piece};
 use crate::cancel::Cancel;
 
-/// How often a waiting caller looks whether it is still wanted.
+/// How often a waiting caller checks for an interruption.
 const LOOKING: Duration = Duration::from_millis(20);
 /// How many chunks may wait for a slow reader.
 const QUEUE: usize = 64;
-/// How long the end of a reply may take once its last word has come; a connection that needs longer is not kept.
+/// How long the end of a reply may take after its last data; a connection that needs longer is not reused.
 const LAST_BYTES: Duration = Duration::from_millis(50);
-/// After how many seconds of silence the person is told; then every further minute.
+/// After this many seconds of silence the person is told; then every further minute.
 const TOLD: [u64; 3] = [5, 15, 30];
-/// How long a connection is kept unused; common servers close it after five seconds.
+/// How long an unused connection is kept; common servers close it after five seconds.
 const LONGEST_IDLE: Duration = Duration::from_secs(4);
-/// Who we are to servers.
+/// The user agent that servers see.
 const USER_AGENT: &str = concat!("ollm/", env!("CARGO_PKG_VERSION"));
 
-/// How patient we are with a server.
+/// Time limits and retries for a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until it takes our call.
+    /// Time to connect.
     pub connect: Duration,
-    /// Between two signs of life; loading a large model takes a while.
+    /// Time between two pieces of data; loading a large model takes a while.
     pub silence: Duration,
-    /// For one answer as a whole: a server may send signs of life for ever.
+    /// Time for one whole answer: a server could send keep-alive data forever.
     pub answer: Duration,
-    /// For a server that says it is loading the model.
+    /// Time for a server that reports that it is loading the model.
     pub loading: Duration,
-    /// How often a refusal that may pass is tried again.
+    /// How often a request is repeated after a temporary refusal.
     pub retries: u32,
-    /// The first pause before another try; it doubles each time.
+    /// The first pause before a repetition; it doubles each time.
     pub pause: Duration,
     /// The longest pause, also when the server asks for more.
     pub longest_pause: Duration,
@@ -62,18 +62,18 @@ impl Default for Patience {
     }
 }
 
-/// What to send.
+/// A request to send.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) url: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Posted, if there is one.
+    /// The body; with a body the request is a POST.
     pub(crate) body: Option<String>,
-    /// Whether a connection of an earlier request may be used again.
+    /// Whether the connection of an earlier request may be reused.
     pub(crate) reuses: bool,
 }
 
-/// What arrives.
+/// Something that arrives.
 #[derive(Debug)]
 enum Arrival {
     Head(Head),
@@ -87,23 +87,23 @@ enum Arrival {
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
-    /// Whether the body is one JSON document and no stream.
+    /// Whether the body is one JSON document, not a stream.
     pub(crate) is_json: bool,
-    /// Whether the body is for people: no model answers so.
+    /// Whether the body is a web page for people; no model answers like this.
     pub(crate) is_page: bool,
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// A reply on its way.
+/// A reply that is being received.
 pub(crate) struct Reply<'a> {
     pub(crate) head: Head,
     url: &'a str,
     arrivals: Receiver<Arrival>,
     cancel: &'a Cancel,
     silence: Duration,
-    /// When the answer must have ended; a time beyond the clock is none.
+    /// The deadline of the answer; `None` if it exceeds what the clock can hold.
     end: Option<Instant>,
-    /// How often the person was told of the silence.
+    /// How often the person was told of a silence.
     told: usize,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Reply<'a> {
 pub(crate) fn agent(network: &Network, url: &str, patience: &Patience) -> Result<Agent, ModelError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // A redirected request would take the key along to who knows where.
+        // A redirected request would send the key to an unknown server.
         .max_redirects(0)
         .user_agent(USER_AGENT)
         .max_idle_age(LONGEST_IDLE)
@@ -134,7 +134,7 @@ pub(crate) fn send<'a>(
     let (agent, order) = (agent.clone(), request.clone());
     let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&agent, &order, &sender));
     spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
-    // The client keeps the time of each read; we allow for connecting on top.
+    // The client limits each read; we add the time to connect.
     let silence = patience.silence.saturating_add(patience.connect);
     let none = Head { status: 0, is_json: false, is_page: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
@@ -150,7 +150,7 @@ pub(crate) fn send<'a>(
 }
 
 impl Reply<'_> {
-    /// The next bytes of the body; nothing at its end.
+    /// The next bytes of the body; `None` at its end.
     pub(crate) fn chunk(&mut self, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Option<Vec<u8>>, ModelError> {
         match self.next(hear)? {
             Arrival::Chunk(bytes) => Ok(Some(bytes)),
@@ -173,7 +173,7 @@ impl Reply<'_> {
         Ok(body)
     }
 
-    /// Reads on after the last word, so that the connection can be used again.
+    /// Reads the rest after the last data, so that the connection can be reused.
     pub(crate) fn finish(self) {
         let end = Instant::now() + LAST_BYTES;
         while let Ok(Arrival::Chunk(_)) = self.arrivals.recv_timeout(end.saturating_duration_since(Instant::now())) {}
@@ -208,7 +208,7 @@ impl Reply<'_> {
     }
 }
 
-/// Runs on the client's thread; ends as soon as nobody listens.
+/// Runs on the client's thread; ends as soon as the receiver has gone.
 fn carry(agent: &Agent, order: &HttpRequest, sender: &SyncSender<Arrival>) {
     let response = match request(agent, order) {
         Ok(response) => response,
@@ -243,6 +243,9 @@ fn request(agent: &Agent, order: &HttpRequest) -> Result<Response<ureq::Body>, M
     };
     sent.map_err(|error| match tls_failure(&error) {
         Some(why) => explained(&order.url, why),
+        None if matches!(&error, ureq::Error::Io(error) if is_hang_up(error)) => {
+            ModelError::Dropped { url: order.url.clone(), why: "the server hung up before it began".to_owned() }
+        }
         None => unreachable(&order.url, &error.to_string()),
     })
 }

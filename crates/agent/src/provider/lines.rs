@@ -1,6 +1,6 @@
-//! Lines of JSON, from bytes that come in pieces of any size.
+//! Splits a stream of bytes into lines of JSON.
 
-/// Longer lines are nothing a model says.
+/// The longest line; no model sends a longer one.
 const LONGEST: usize = 16 << 20;
 
 /// Collects bytes until they make a line.
@@ -13,7 +13,7 @@ pub(crate) struct Lines(Vec<u8>);
 pub(crate) struct TooLong;
 
 impl Lines {
-    /// Takes the next bytes; gives every line they complete.
+    /// Takes the next bytes; returns every line that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TooLong> {
         let mut lines = Vec::new();
         let mut rest = bytes;

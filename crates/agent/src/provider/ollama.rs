@@ -1,17 +1,17 @@
-//! Ollama in its own language: answers with tools and thoughts, streamed as lines of JSON.
+//! Ollama's own protocol: answers with tools and reasoning, streamed as lines of JSON.
 
 use ollm_protocol::schema::Api;
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader};
+use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
+use super::endpoint::Endpoint;
 use super::http::Reply;
 use super::openai::{chat_body, sendable};
-use super::protocol::{Connection, Protocol, ask};
+use super::protocol::{Connection, Protocol};
 use super::refusal::Refusal;
-use super::shape::Form;
-use super::stream::{Framing, Taken};
-use super::{Answer, Model, ModelError, Piece, Question};
+use super::stream::{Framing, StreamStep};
+use super::{ModelAnswer, ModelError, Piece, Question};
 use crate::cancel::Cancel;
 use crate::message::Message;
 
@@ -19,47 +19,44 @@ mod library;
 
 pub use library::{ModelDetails, ModelEntry, PullProgress};
 
-/// Settings that stand beside the options of a request.
+/// Settings that are separate fields of a request, outside its options.
 const BESIDE: &[&str] = &["keep_alive", "think", "format", "truncate", "shift"];
-/// Settings by the names that other servers have for them.
+/// Setting names of other servers, with Ollama's names for them.
 const NAMES: &[(&str, &str)] = &[("max_tokens", "num_predict"), ("keepAlive", "keep_alive")];
 
 /// A model of an Ollama server.
 #[derive(Debug)]
 pub struct Ollama {
-    client: Client,
-    model: String,
-    /// What stands in `options`.
-    options: Map<String, Value>,
-    /// What stands beside them.
+    /// Its options are sent in the field `options`.
+    endpoint: Endpoint,
+    /// The settings outside the options.
     beside: Map<String, Value>,
-    form: Form,
 }
 
 impl Ollama {
-    /// A model at an address like `http://127.0.0.1:11434`; a `/v1` at its end is dropped. Of the options `keep_alive`,
-    /// `think` and `format` stand beside the others.
-    pub fn new(mut connection: Connection) -> Ollama {
+    /// A model at an address like `http://127.0.0.1:11434`; a `/v1` at its end is dropped. Some options, such as
+    /// `keep_alive`, `think` and `format`, become separate fields of the request.
+    pub fn new(connection: Connection) -> Ollama {
         let base = connection.base_url.trim_end_matches('/');
-        connection.base_url = base.strip_suffix("/v1").unwrap_or(base).to_owned();
-        let named = connection.settings().into_iter().map(|(name, value)| {
+        let base_url = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+        let mut endpoint = Endpoint::new(Connection { base_url, ..connection }, KeyHeader::Bearer);
+        let named = std::mem::take(&mut endpoint.options).into_iter().map(|(name, value)| {
             let ours = NAMES.iter().find(|(other, _)| *other == name);
             (ours.map_or(name, |(_, ours)| (*ours).to_owned()), value)
         });
         let (beside, options) = named.partition(|(name, _): &(String, Value)| BESIDE.contains(&name.as_str()));
-        Ollama {
-            client: Client::new(&connection, KeyHeader::Bearer),
-            model: connection.model,
-            options,
-            beside,
-            form: Form::default(),
-        }
+        endpoint.options = options;
+        Ollama { endpoint, beside }
     }
 }
 
 impl Protocol for Ollama {
-    fn client(&self) -> &Client {
-        &self.client
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
     }
 
     fn path(&self) -> &'static str {
@@ -67,9 +64,9 @@ impl Protocol for Ollama {
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
-        let mut body = chat_body((&self.model, self.form), question, Api::Simple, message);
-        if !self.options.is_empty() {
-            body.insert("options".to_owned(), self.options.clone().into());
+        let mut body = chat_body(&self.endpoint, question, Api::Simple, message);
+        if !self.endpoint.options.is_empty() {
+            body.insert("options".to_owned(), self.endpoint.options.clone().into());
         }
         for (name, value) in &self.beside {
             body.insert(name.clone(), value.clone());
@@ -77,35 +74,46 @@ impl Protocol for Ollama {
         body.into()
     }
 
-    fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if self.form.adapt(&self.model, refusal, question, hear) {
-            return true;
-        }
-        if self.beside.contains_key("think") && refusal.text.contains("does not support thinking") {
+    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let misses = self.beside.contains_key("think") && refusal.text.contains("does not support thinking");
+        if misses {
             self.beside.shift_remove("think");
-            hear(Piece::Status(&format!("{} does not think; `think` is left out", self.model)));
-            return true;
+            hear(Piece::Status(&format!("{} does not think; `think` is left out", self.endpoint.model)));
         }
-        false
+        misses
     }
 
     fn hint(&self, refusal: &Refusal) -> String {
         match refusal.status {
             404 if refusal.text.contains("not found") && refusal.text.contains("model") => {
-                format!("; fetch it first: `ollama pull {}`", self.model)
+                format!("; fetch it first: `ollama pull {}`", self.endpoint.model)
             }
-            404 => "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned(),
+            200 | 404 => {
+                "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned()
+            }
             _ => refusal.hint(None),
         }
     }
 
-    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        self.client.read(reply, (Framing::lines(), most), hear, &mut take)
+    fn read(
+        &mut self,
+        reply: Reply<'_>,
+        most: usize,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<ModelAnswer, ModelError> {
+        self.endpoint.client.read(reply, (Framing::lines(), most), hear, &mut take)
+    }
+
+    /// The window that the model was loaded with; before that, the one in its file. Asked each time, because it changes
+    /// when the model is loaded.
+    fn told_window(&mut self, cancel: &Cancel) -> Option<u64> {
+        let set = self.endpoint.options.get("num_ctx").and_then(Value::as_u64);
+        set.or_else(|| self.loaded_window(cancel)).or_else(|| self.show(cancel).ok()?.num_ctx)
     }
 }
 
-/// Takes one line of a stream.
-fn take(draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+/// Handles one line of a stream.
+fn take(draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     draft.thought(text("/message/thinking"), hear);
     draft.text(text("/message/content"), hear);
@@ -115,7 +123,7 @@ fn take(draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Ta
         draft.call(&Fragment { index: None, id: text("/id"), name: text("/function/name"), arguments });
     }
     if event.get("done") != Some(&Value::Bool(true)) {
-        return Taken::More;
+        return StreamStep::More;
     }
     if text("/done_reason") == "length" {
         draft.ran_out();
@@ -124,23 +132,7 @@ fn take(draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Ta
     if let (Some(read), Some(written)) = (count("prompt_eval_count"), count("eval_count")) {
         draft.usage(&json!({"prompt_tokens": read, "completion_tokens": written}));
     }
-    Taken::Last
-}
-
-impl Model for Ollama {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        ask(self, question, hear)
-    }
-
-    /// What the model was loaded with; before that, what its file says. Asked each time, since it changes with loading.
-    fn window(&mut self, cancel: &Cancel) -> Option<u64> {
-        let set = self.options.get("num_ctx").and_then(Value::as_u64);
-        set.or_else(|| self.loaded_window(cancel)).or_else(|| self.show(cancel).ok()?.num_ctx)
-    }
+    StreamStep::Last
 }
 
 fn message(message: &Message) -> Value {
@@ -157,7 +149,7 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// The address of an Ollama, from the value of `OLLAMA_HOST`.
+/// The address of an Ollama server, from the value of `OLLAMA_HOST`.
 ///
 /// ```
 /// assert_eq!(ollm_agent::ollama_url(None), "http://127.0.0.1:11434");
@@ -169,7 +161,7 @@ pub fn ollama_url(host: Option<&str>) -> String {
     let rest = rest.trim_end_matches('/');
     let (authority, path) =
         rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
-    // The address a server listens on everywhere is none to call.
+    // A server can listen on this address, but no client can call it.
     let authority = match authority.strip_prefix("0.0.0.0") {
         Some(port) => format!("127.0.0.1{port}"),
         None if authority.starts_with(':') => format!("127.0.0.1{authority}"),
@@ -211,6 +203,6 @@ mod tests {
             "options": {"temperature": 0.5, "num_ctx": 2000, "num_predict": 9, "top_p": 0.9},
         });
         assert_eq!(model.body(&question), expected);
-        assert_eq!(model.client.base_url, "http://x:1");
+        assert_eq!(model.endpoint.client.base_url, "http://x:1");
     }
 }

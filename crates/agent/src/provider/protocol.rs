@@ -1,14 +1,16 @@
-//! How a server is asked, whichever protocol it speaks: the connection, and the loop that adapts to what it refuses.
+//! Asks a server, independent of its protocol: the connection, and the loop that adapts to refusals.
 
 use ollm_net::Network;
 use serde_json::{Map, Value};
 
-use super::client::{Client, Unanswered};
+use super::client::RequestFailure;
+use super::endpoint::Endpoint;
 use super::http::{Patience, Reply};
 use super::refusal::Refusal;
-use super::{Answer, ModelError, Piece, Question};
+use super::{Model, ModelAnswer, ModelError, Piece, Question};
+use crate::cancel::Cancel;
 
-/// Where a model is, and with what it is asked.
+/// The address of a model, and the settings of its requests.
 ///
 /// ```
 /// use ollm_agent::{Connection, OpenAi};
@@ -25,16 +27,16 @@ pub struct Connection {
     pub key: Option<String>,
     /// The temperature.
     pub temperature: Option<f64>,
-    /// Further fields of every request; what the protocol says itself cannot be replaced by them.
+    /// Further fields of every request; they cannot replace the protocol's own fields.
     pub options: Map<String, Value>,
-    /// How patient we are.
+    /// Time limits and retries.
     pub patience: Patience,
     /// Trusted authorities and proxies.
     pub network: Network,
 }
 
 impl Connection {
-    /// A model by its name at an address, asked with nothing special.
+    /// A model by its name at an address, with default settings.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>, key: Option<String>) -> Connection {
         Connection {
             base_url: base_url.into(),
@@ -47,51 +49,72 @@ impl Connection {
         }
     }
 
-    /// The options with the temperature among them.
+    /// The options, including the temperature.
     pub(crate) fn settings(&self) -> Map<String, Value> {
         let temperature = self.temperature.map(|temperature| ("temperature".to_owned(), temperature.into()));
         temperature.into_iter().chain(self.options.clone()).collect()
     }
 }
 
-/// What one protocol says and understands.
-pub(crate) trait Protocol {
-    /// The server.
-    fn client(&self) -> &Client;
+/// The parts that differ between protocols.
+pub(crate) trait Protocol: Send {
+    /// The model at its server.
+    fn endpoint(&self) -> &Endpoint;
 
-    /// Where questions go.
+    /// The same, to change it.
+    fn endpoint_mut(&mut self) -> &mut Endpoint;
+
+    /// The path for questions.
     fn path(&self) -> &'static str;
 
-    /// A question in the words of the protocol.
+    /// A question in the protocol's form.
     fn body(&self, question: &Question<'_>) -> Value;
 
-    /// Changes what the server objects to, if that can be changed; says whether it is worth another try.
-    fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool;
+    /// Changes a setting of this protocol that the server refuses, if that is possible; returns whether another try
+    /// makes sense.
+    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool;
 
     /// What a person can do about a refusal, after a semicolon.
     fn hint(&self, refusal: &Refusal) -> String;
 
     /// Reads the answer, of which `most` bytes are kept.
-    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError>;
+    fn read(
+        &mut self,
+        reply: Reply<'_>,
+        most: usize,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<ModelAnswer, ModelError>;
+
+    /// The model's window in tokens, if the server reports it.
+    fn told_window(&mut self, cancel: &Cancel) -> Option<u64> {
+        self.endpoint_mut().window(cancel)
+    }
 }
 
-/// Asks until there is an answer, or a refusal that nothing can be done about.
-pub(crate) fn ask(
-    model: &mut dyn Protocol,
-    question: &Question<'_>,
-    hear: &mut dyn FnMut(Piece<'_>),
-) -> Result<Answer, ModelError> {
-    loop {
-        let request = model.client().request(model.path(), Some(&model.body(question)));
-        match model.client().ask(&request, question.cancel, hear) {
-            Ok(reply) => return model.read(reply, question.most, hear),
-            // Each change is made once, so this comes to an end.
-            Err(Unanswered::Refused(refusal)) if model.adapt(&refusal, question, hear) => {}
-            Err(Unanswered::Refused(refusal)) => {
-                let hint = model.hint(&refusal);
+impl<P: Protocol> Model for P {
+    fn name(&self) -> &str {
+        &self.endpoint().model
+    }
+
+    /// Asks until there is an answer, or a refusal that no change can avoid.
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
+        loop {
+            let client = &self.endpoint().client;
+            let request = client.request(self.path(), Some(&self.body(question)));
+            let refusal = match client.ask(&request, question.cancel, hear) {
+                Ok(reply) => return self.read(reply, question.most, hear),
+                Err(RequestFailure::Failed(error)) => return Err(error),
+                Err(RequestFailure::Refused(refusal)) => refusal,
+            };
+            // Each change is made at most once, so the loop ends.
+            if !(self.endpoint_mut().adapt(&refusal, question, hear) || self.adapt(&refusal, hear)) {
+                let hint = self.hint(&refusal);
                 return Err(refusal.into_error(&hint));
             }
-            Err(Unanswered::Failed(error)) => return Err(error),
         }
+    }
+
+    fn window(&mut self, cancel: &Cancel) -> Option<u64> {
+        self.told_window(cancel)
     }
 }

@@ -1,11 +1,12 @@
-//! Writes down what a model answers, so that it can be replayed.
+//! Writes a model's answers to a file, so that they can be replayed.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Answer, Model, ModelError, Piece, Question};
+use super::{Model, ModelAnswer, ModelError, Piece, Question};
+use crate::cancel::Cancel;
 
 /// A model whose answers are also written to a replay file.
 pub struct Record {
@@ -34,7 +35,7 @@ impl Model for Record {
         self.model.name()
     }
 
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         let answer = self.model.answer(question, hear)?;
         let line = format!("{}\n", answer.to_json());
         if let Err(source) = self.file.write_all(line.as_bytes()) {
@@ -42,6 +43,10 @@ impl Model for Record {
             hear(Piece::Status(&format!("the recording is incomplete: {error}")));
         }
         Ok(answer)
+    }
+
+    fn window(&mut self, cancel: &Cancel) -> Option<u64> {
+        self.model.window(cancel)
     }
 }
 
@@ -52,7 +57,6 @@ fn failed(doing: &'static str, path: &Path, source: std::io::Error) -> ModelErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cancel::Cancel;
     use crate::provider::replay::Replay;
 
     #[test]

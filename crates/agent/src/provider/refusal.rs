@@ -1,14 +1,14 @@
-//! A server's refusal: what it says in plain words, and what can be done about it.
+//! A server's refusal: its message in plain text, and what can be done about it.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// How deep complaints are nested inside one another.
+/// How deeply nested error messages are read.
 const DEEPEST: usize = 10;
-/// Where servers put the words of a complaint, the nearest first.
+/// Fields that hold the message of an error, in the order of preference.
 const WORDS: &[&str] = &["error", "message", "msg", "detail", "metadata", "raw"];
-/// Words of a 500 that the same request will meet again.
+/// Words in a 500 response that mean that the same request will fail again.
 const LASTING: &[&str] = &[
     "template",
     "jinja",
@@ -24,7 +24,11 @@ const LASTING: &[&str] = &[
     "syntax",
     "unexpected",
 ];
-/// How servers say that a model has no tools.
+/// Servers' messages about a failure of the model's chat template.
+const TEMPLATE: &[&str] = &["chat template", "chat_template", "jinja", "raise_exception", "must alternate"];
+/// Servers' messages about a used-up budget, for which no pause helps.
+const SPENT: &[&str] = &["insufficient_quota", "billing", "credit balance", "insufficient credit", "out of credits"];
+/// Servers' messages about a model without tools.
 const NO_TOOLS: &[&str] = &[
     "does not support tool",
     "doesn't support tool",
@@ -33,22 +37,22 @@ const NO_TOOLS: &[&str] = &[
     "tools is not supported",
     "tool use is not supported",
     "tools param requires",
-    // Chat templates that know prompts and answers only, when a call or a result comes.
+    // Chat templates that allow only prompts and answers say this about a call or a result.
     "roles must alternate",
     "only user, system and assistant roles",
     "only user and assistant roles",
     "tool choice requires",
     "no endpoints found that support tool use",
 ];
-/// How servers say that a template knows no system message.
+/// Servers' messages about a template without system messages.
 const NO_SYSTEM: &[&str] = &[
     "system role not supported",
     "system role is not supported",
     "does not support system",
-    // Templates that count a system message as the first prompt; said again once there are no tools.
+    // Templates that count a system message as the first prompt say this; it comes again once there are no tools.
     "roles must alternate",
 ];
-/// How servers say that a conversation is too long.
+/// Servers' messages about a conversation that is too long.
 const TOO_LONG: &[&str] = &[
     "context size",
     "context length",
@@ -60,20 +64,47 @@ const TOO_LONG: &[&str] = &[
     "input is too long",
     "too many tokens",
     "n_ctx",
+    "context limit",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "max_new_tokens` must be",
+    "`inputs` must have less than",
 ];
+/// Error codes for the same, for servers whose message does not say it.
+const TOO_LONG_CODES: &[&str] = &["context_length_exceeded", "exceed_context_size_error", "tokens_limit_reached"];
+/// Words before the window's size in a refusal. Other numbers are of the sent tokens, of the answer or of the model's
+/// name.
+const WINDOW_WORDS: &[&str] = &[
+    ">",
+    "context length",
+    "context window",
+    "context size",
+    "prompt length",
+    "maximum number of tokens",
+    "must be <=",
+    "less than",
+    "limit",
+    "max size",
+];
+/// The most characters between such words and the number.
+const NEAR: usize = 20;
 
-/// What a server said in place of an answer.
+/// A server's refusal.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(crate) url: String,
     pub(crate) status: u16,
-    /// Its words, without secrets.
+    /// Its message, without secrets.
     pub(crate) text: String,
     pub(crate) retry_after: Option<Duration>,
-    /// The tokens the model can look at, where the refusal tells.
+    /// The model's window in tokens, if the refusal names it.
     pub(crate) window: Option<u64>,
-    /// The tokens it was sent, where the refusal tells.
+    /// The tokens that were sent, if the refusal names them.
     pub(crate) sent: Option<u64>,
+    /// Whether the budget is used up.
+    is_spent: bool,
+    /// Whether a code says that the conversation is too long.
+    is_coded_too_long: bool,
 }
 
 impl Refusal {
@@ -82,12 +113,20 @@ impl Refusal {
         let value = serde_json::from_slice::<Value>(body).ok();
         let text = value.as_ref().and_then(complaint).unwrap_or_else(|| plain(body));
         let told = |name| value.as_ref().and_then(|value| number(value, name));
-        let (smaller, larger) = numbers_in(&text);
-        let (window, sent) = (told("n_ctx").or(smaller), told("n_prompt_tokens").or(larger));
-        Refusal { url: url.to_owned(), status, text, retry_after: None, window, sent }
+        let named = window_in(&text);
+        let window = told("n_ctx").or(named);
+        let others = || numbers_in(&text).filter(|number| named.is_some_and(|named| named != *number));
+        let sent = told("n_prompt_tokens").or_else(|| others().max());
+        // Some servers report it only outside the message.
+        let all = String::from_utf8_lossy(body).to_lowercase();
+        let is_spent = SPENT.iter().any(|word| all.contains(word));
+        let codes = ["/error/code", "/error/type", "/code"];
+        let code = |pointer: &&str| value.as_ref()?.pointer(pointer)?.as_str();
+        let is_coded_too_long = codes.iter().filter_map(code).any(|code| TOO_LONG_CODES.contains(&code));
+        Refusal { url: url.to_owned(), status, text, retry_after: None, window, sent, is_spent, is_coded_too_long }
     }
 
-    /// Whether the server is only not ready yet.
+    /// Whether the server is not ready yet.
     pub(crate) fn is_loading(&self) -> bool {
         self.status == 503 && self.says(&["loading", "starting", "warming"])
     }
@@ -95,30 +134,35 @@ impl Refusal {
     /// Whether the same request may succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         match self.status {
-            429 | 502..=504 | 529 => true,
+            429 => !self.is_spent,
+            502..=504 | 529 => true,
             500 => !self.says(LASTING) && !self.is_too_long(),
             _ => false,
         }
     }
+    /// Whether the refusal comes from the model's chat template.
+    pub(crate) fn is_of_template(&self) -> bool {
+        self.says(TEMPLATE)
+    }
 
-    /// Whether the model has no tools.
+    /// Whether the model does not support tools.
     pub(crate) fn is_without_tools(&self) -> bool {
         self.says(NO_TOOLS)
     }
 
-    /// Whether the model's template has no place for a system message.
+    /// Whether the model's template does not support system messages.
     pub(crate) fn is_without_system(&self) -> bool {
         self.says(NO_SYSTEM)
     }
 
-    /// Whether it objects to a field of the request.
+    /// Whether it refuses a field of the request.
     pub(crate) fn names(&self, field: &str) -> bool {
         matches!(self.status, 400 | 422) && self.text.contains(field)
     }
 
     /// Whether the conversation is too long.
     pub(crate) fn is_too_long(&self) -> bool {
-        matches!(self.status, 400 | 413 | 422 | 500) && self.says(TOO_LONG)
+        self.status == 413 || matches!(self.status, 400 | 422 | 500) && (self.is_coded_too_long || self.says(TOO_LONG))
     }
 
     fn says(&self, words: &[&str]) -> bool {
@@ -127,14 +171,14 @@ impl Refusal {
     }
 }
 
-/// What a body complains about, in any of the usual forms; nothing where it does not complain.
+/// The error message in a body, in any of the usual forms; `None` if there is none.
 pub(crate) fn complaint(body: &Value) -> Option<String> {
     let inside = ["error", "detail"].iter().find_map(|field| body.get(field).filter(|inside| !inside.is_null()));
     inside.or_else(|| body.get("message").filter(|message| message.is_string() && body.get("choices").is_none()))?;
     Some(words(body, DEEPEST))
 }
 
-/// The words inside a complaint. Proxies wrap one complaint as text into another.
+/// The text of an error. Proxies wrap one error as text into another.
 fn words(value: &Value, deeper: usize) -> String {
     match value {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -166,30 +210,25 @@ fn dotted(place: &[Value]) -> String {
     parts.join(".")
 }
 
-/// A body that is no JSON; of a page only what people would read.
-fn plain(body: &[u8]) -> String {
+/// The text of a body that is not JSON; of a web page only its visible text.
+pub(super) fn plain(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     if !text.starts_with('<') {
         return text.to_owned();
     }
-    let mut shown = String::new();
-    let mut in_tag = false;
-    for char in text.chars() {
-        match char {
-            '<' => in_tag = true,
-            '>' => {
-                in_tag = false;
-                shown.push(' ');
-            }
-            _ if !in_tag => shown.push(char),
-            _ => {}
-        }
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some((words, tag)) = rest.split_once('<') {
+        shown.extend([words, " "]);
+        let (name, behind) = tag.split_once('>').unwrap_or((tag, ""));
+        let is_code = ["script", "style"].iter().any(|code| name.to_lowercase().starts_with(code));
+        rest = if is_code { behind.find("</").and_then(|end| behind.get(end..)).unwrap_or_default() } else { behind };
     }
+    shown.push_str(rest);
     format!("a web page: {}", shown.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A number under this name, anywhere in a value.
+/// A number with this name, anywhere in a value.
 fn number(value: &Value, name: &str) -> Option<u64> {
     match value {
         Value::Object(map) => {
@@ -205,12 +244,24 @@ fn number(value: &Value, name: &str) -> Option<u64> {
     }
 }
 
-/// The smallest and the largest number that a sentence names: the window, and what was sent where there are two.
-fn numbers_in(text: &str) -> (Option<u64>, Option<u64>) {
+/// The window in a sentence: the number after one of the words for it, or before `maximum`.
+fn window_in(text: &str) -> Option<u64> {
+    let text = text.to_lowercase();
+    let behind = WINDOW_WORDS.iter().find_map(|words| {
+        text.match_indices(words).find_map(|(at, _)| {
+            let rest = text.get(at + words.len()..)?;
+            let start = rest.find(|char: char| char.is_ascii_digit()).filter(|start| *start <= NEAR)?;
+            let gap = rest.get(..start)?;
+            if gap.contains(['.', ';']) || gap.contains(" by ") { None } else { numbers_in(rest.get(start..)?).next() }
+        })
+    });
+    behind.or_else(|| numbers_in(text.split_once(" maximum")?.0).last())
+}
+
+/// The numbers in a sentence that may be token counts.
+fn numbers_in(text: &str) -> impl Iterator<Item = u64> {
     let numbers = text.split(|char: char| !char.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
-    let numbers: Vec<u64> = numbers.filter(|number| *number >= 64).collect();
-    let (smallest, largest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
-    (smallest, largest.filter(|largest| Some(*largest) != smallest))
+    numbers.filter(|number| *number >= 64)
 }
 
 #[cfg(test)]
@@ -246,6 +297,8 @@ mod tests {
     fn a_page_is_told_in_words() {
         let page = Refusal::read("u", 502, b"<html><head><title>Bad</title></head><body>Gateway\n down</body></html>");
         assert_eq!(page.text, "a web page: Bad Gateway down");
+        let page = b"<!DOCTYPE html><style>a > b {}</style><SCRIPT src=x>if (1 < 2) go()</SCRIPT><p>Log in <b>here</b>";
+        assert_eq!(Refusal::read("u", 200, page).text, "a web page: Log in here");
     }
 
     #[test]
@@ -274,12 +327,82 @@ mod tests {
             assert_eq!((refusal.is_too_long(), refusal.window), (true, window), "{body}");
         }
         assert!(!refusal(400, &json!({"error": "bad"})).is_too_long());
+        let page = Refusal::read("u", 413, b"<html><h1>413 Request Entity Too Large</h1></html>");
+        assert_eq!((page.is_too_long(), page.window), (true, None));
+    }
+
+    #[test]
+    fn the_window_is_told_apart_from_other_numbers() {
+        for (words, window, sent) in [
+            (
+                "This model's maximum context length is 8192 tokens. However, you requested 9300 tokens (9000 in the messages, 300 in the completion).",
+                Some(8192),
+                Some(9300),
+            ),
+            (
+                "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
+                Some(8192),
+                Some(5000),
+            ),
+            (
+                "input length and `max_tokens` exceed context limit: 190000 + 21333 > 200000, decrease input length",
+                Some(200_000),
+                Some(190_000),
+            ),
+            (
+                "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+                Some(32_768),
+                Some(40_000),
+            ),
+            (
+                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3900 `inputs` tokens and 500 `max_new_tokens`",
+                Some(4096),
+                Some(3900),
+            ),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                Some(1_048_576),
+                Some(1_200_000),
+            ),
+            (
+                "The input (10000 tokens) is longer than the model's context length (8192 tokens).",
+                Some(8192),
+                Some(10_000),
+            ),
+            (
+                "qwen3-235b: This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+                Some(131_072),
+                Some(200_000),
+            ),
+            (
+                "Trying to keep the first 4096 tokens when context the overflows. However, the model is loaded with context length of only 2048 tokens",
+                Some(2048),
+                Some(4096),
+            ),
+            (
+                "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                Some(4096),
+                Some(5000),
+            ),
+            ("prompt too long; exceeded max context length by 123 tokens", None, None),
+        ] {
+            let refusal = refusal(400, &json!({"error": {"message": words}}));
+            assert_eq!((refusal.is_too_long(), refusal.window, refusal.sent), (true, window, sent), "{words}");
+        }
+        let coded = json!({"error": {"message": "Please reduce the length of the messages. Current length is 9000 while limit is 8192", "code": "context_length_exceeded"}});
+        let coded = refusal(400, &coded);
+        assert_eq!((coded.is_too_long(), coded.window, coded.sent), (true, Some(8192), Some(9000)));
+        // Text of the conversation that a server repeats is not its own error message.
+        let echo = json!({"detail": [{"loc": ["body", "n"], "msg": "no", "input": "maximum context length is 8192"}]});
+        assert!(!refusal(422, &echo).is_too_long());
     }
 
     #[test]
     fn only_what_may_pass_is_tried_again() {
         for (status, text, passes) in [
             (429, "slow down", true),
+            (429, "Quota exceeded for requests per minute", true),
+            (429, "You exceeded your current quota, please check your plan and billing details.", false),
             (503, "busy", true),
             (500, "out of memory", true),
             (500, "Jinja Exception: Conversation roles must alternate", false),
@@ -290,6 +413,8 @@ mod tests {
         ] {
             assert_eq!(refusal(status, &json!({"error": text})).may_pass(), passes, "{status} {text}");
         }
+        let spent = json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}});
+        assert!(!refusal(429, &spent).may_pass());
         assert!(refusal(503, &json!({"error": {"message": "Loading model", "code": 503}})).is_loading());
         assert!(!refusal(503, &json!({"error": "busy"})).is_loading());
     }

@@ -1,4 +1,4 @@
-//! A written conversation plays the model: deterministic, offline, and with a say on what the model was sent.
+//! Replays a recorded conversation as the model: deterministic, offline, and with checks of the questions.
 //!
 //! The file is JSON Lines, one line per answer: `{"content": "…", "tool_calls": [{"id", "name", "arguments"}], "usage":
 //! {…}}`. Empty lines and lines that begin with `#` are skipped. An optional `expect` object asserts on the question:
@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use ollm_store::read_bounded;
 use serde_json::{Map, Value};
 
-use super::{Answer, Cut, Model, ModelError, Piece, Question, tokens};
+use super::{CutReason, Model, ModelAnswer, ModelError, Piece, Question, tokens};
 use crate::message::{Message, calls_from};
 
-/// Larger files are no conversation.
+/// The largest file that is read.
 const LARGEST: u64 = 64 << 20;
 
-/// What a line may say.
+/// The fields of a line.
 const FIELDS: &[&str] = &["content", "tool_calls", "usage", "expect", "error", "reasoning", "finish"];
-/// What a call may hold.
+/// The fields of a call.
 const CALL_FIELDS: &[&str] = &["id", "name", "arguments"];
 
-/// A model whose answers are written in a file.
+/// A model whose answers come from a file.
 #[derive(Debug)]
 pub struct Replay {
     file: PathBuf,
@@ -41,7 +41,7 @@ impl Replay {
         Replay::parse(file, &text)
     }
 
-    /// A replay of the text of such a file; `file` names it in messages.
+    /// A replay of the text of such a file; messages use `file` as its name.
     pub fn parse(file: &Path, text: &str) -> Result<Replay, ModelError> {
         let mut lines = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -59,7 +59,7 @@ impl Model for Replay {
         &self.name
     }
 
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         if question.cancel.is_set() {
             return Err(ModelError::Cancelled);
         }
@@ -79,7 +79,7 @@ impl Model for Replay {
         let mut answer = read(fields);
         if answer.content.len() > question.most {
             answer.content.truncate(answer.content.floor_char_boundary(question.most));
-            answer.cut = Some(Cut::Bytes);
+            answer.cut = Some(CutReason::Bytes);
         }
         if !answer.reasoning.is_empty() {
             hear(Piece::Thought(&answer.reasoning));
@@ -91,16 +91,16 @@ impl Model for Replay {
     }
 }
 
-fn read(fields: &Map<String, Value>) -> Answer {
+fn read(fields: &Map<String, Value>) -> ModelAnswer {
     let usage = fields.get("usage").cloned();
     let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Answer {
+    ModelAnswer {
         content: text("content"),
         reasoning: text("reasoning"),
         calls: calls_from(&Value::Object(fields.clone())),
         tokens: usage.as_ref().and_then(tokens),
         usage,
-        cut: (text("finish") == "length").then_some(Cut::Length),
+        cut: (text("finish") == "length").then_some(CutReason::Length),
     }
 }
 
@@ -132,7 +132,7 @@ fn answer_line(file: &Path, number: usize, line: &str) -> Result<Map<String, Val
     Ok(fields)
 }
 
-/// Whether the question is as expected.
+/// Checks whether the question is as expected.
 fn check(expected: &Value, question: &Question<'_>) -> Result<(), String> {
     let map = expected.as_object().ok_or("`expect` is not an object")?;
     let last = question.messages.last();
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::cancel::Cancel;
 
-    fn ask(replay: &mut Replay, messages: &[Message]) -> Result<Answer, ModelError> {
+    fn ask(replay: &mut Replay, messages: &[Message]) -> Result<ModelAnswer, ModelError> {
         let question = Question { messages, tools: &[], most: 1000, cancel: &Cancel::default() };
         replay.answer(&question, &mut |_| {})
     }
@@ -269,6 +269,6 @@ mod tests {
     fn a_long_answer_is_cut_at_a_character() {
         let mut replay = parse(&format!("{{\"content\": \"{}\"}}", "é".repeat(1000))).unwrap();
         let answer = ask(&mut replay, &[]).unwrap();
-        assert_eq!((answer.content.len(), answer.cut), (1000, Some(Cut::Bytes)));
+        assert_eq!((answer.content.len(), answer.cut), (1000, Some(CutReason::Bytes)));
     }
 }

@@ -1,47 +1,39 @@
-//! OpenAI's Responses, streamed. Nothing is kept on the server: every question holds the whole conversation.
+//! OpenAI's Responses protocol, streamed. The server stores nothing: every question contains the whole conversation.
 
 use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader};
+use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
+use super::endpoint::{Endpoint, OPENAI};
 use super::http::Reply;
-use super::openai::{OPENAI, sendable};
-use super::protocol::{Connection, Protocol, ask};
+use super::openai::sendable;
+use super::protocol::{Connection, Protocol};
 use super::refusal::Refusal;
-use super::shape::{Form, shaped};
-use super::stream::{Framing, Taken};
+use super::stream::{Framing, StreamStep};
 use super::thoughts::Thoughts;
-use super::{Answer, Model, ModelError, Piece, Question};
+use super::{ModelAnswer, ModelError, Piece, Question};
 use crate::message::Message;
 
-/// A model that is asked with OpenAI's Responses.
+/// A model behind OpenAI's Responses protocol.
 #[derive(Debug)]
 pub struct Responses {
-    client: Client,
-    model: String,
-    options: Map<String, Value>,
-    /// Whether the model's sealed thoughts are asked for, so that they can be sent back.
+    endpoint: Endpoint,
+    /// Whether to request the model's encrypted reasoning, so that it can be sent back.
     sealed: bool,
-    /// The items of thought before calls, which the server wants back.
+    /// The reasoning items before calls, which the server wants back.
     thoughts: Thoughts,
 }
 
 impl Responses {
     /// A model at an address like `https://api.openai.com/v1`; `max_tokens` is `max_output_tokens` here.
     pub fn new(connection: Connection) -> Responses {
-        let mut options = connection.settings();
-        if let Some(most) = options.shift_remove("max_tokens") {
-            options.insert("max_output_tokens".to_owned(), most);
+        let mut endpoint = Endpoint::new(connection, KeyHeader::Bearer);
+        if let Some(most) = endpoint.options.shift_remove("max_tokens") {
+            endpoint.options.insert("max_output_tokens".to_owned(), most);
         }
-        Responses {
-            client: Client::new(&connection, KeyHeader::Bearer),
-            model: connection.model,
-            options,
-            sealed: true,
-            thoughts: Thoughts::default(),
-        }
+        Responses { endpoint, sealed: true, thoughts: Thoughts::default() }
     }
 
     fn items(&self, message: &Message) -> Vec<Value> {
@@ -67,8 +59,12 @@ impl Responses {
 }
 
 impl Protocol for Responses {
-    fn client(&self) -> &Client {
-        &self.client
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
     }
 
     fn path(&self) -> &'static str {
@@ -76,13 +72,13 @@ impl Protocol for Responses {
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
-        let wire = shaped(question.messages, Form::default());
+        let wire = self.endpoint.messages(question);
         let (system, talk) = match wire.split_first() {
             Some((Message::System(text), talk)) => (Some(text), talk),
             _ => (None, wire.as_slice()),
         };
         let mut body = Map::new();
-        body.insert("model".to_owned(), self.model.clone().into());
+        body.insert("model".to_owned(), self.endpoint.model.clone().into());
         body.extend(system.map(|text| ("instructions".to_owned(), text.clone().into())));
         body.insert("input".to_owned(), talk.iter().flat_map(|message| self.items(message)).collect());
         body.insert("stream".to_owned(), true.into());
@@ -90,17 +86,12 @@ impl Protocol for Responses {
         if self.sealed {
             body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
         }
-        if !question.tools.is_empty() {
-            body.insert("tools".to_owned(), question.tools.iter().map(tool).collect());
-        }
-        for (name, value) in &self.options {
-            body.entry(name).or_insert_with(|| value.clone());
-        }
-        body.into()
+        body.extend(self.endpoint.tools(question, tool));
+        self.endpoint.with_options(body)
     }
 
-    /// Models that do not think have no sealed thoughts.
-    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, _: &mut dyn FnMut(Piece<'_>)) -> bool {
+    /// Stops requesting encrypted reasoning, because models without reasoning have none.
+    fn adapt(&mut self, refusal: &Refusal, _: &mut dyn FnMut(Piece<'_>)) -> bool {
         let refuses = refusal.names("include") || refusal.names("ncrypted");
         refuses && std::mem::replace(&mut self.sealed, false)
     }
@@ -109,40 +100,37 @@ impl Protocol for Responses {
         refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
     }
 
-    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+    fn read(
+        &mut self,
+        reply: Reply<'_>,
+        most: usize,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<ModelAnswer, ModelError> {
         let mut items = Items::default();
         let framing = (Framing::events(), most);
-        let answer =
-            self.client.read(reply, framing, hear, &mut |draft, event, hear| items.take(draft, event, hear))?;
+        let answer = self
+            .endpoint
+            .client
+            .read(reply, framing, hear, &mut |draft, event, hear| items.take(draft, event, hear))?;
         if let Some(why) = items.failed {
-            return Err(self.client.dropped(&why));
+            return Err(self.endpoint.client.dropped(&why));
         }
         self.thoughts.keep(&answer, items.thoughts);
         Ok(answer)
     }
 }
 
-impl Model for Responses {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        ask(self, question, hear)
-    }
-}
-
-/// What is known of an answer beside its words.
+/// The parts of an answer other than its text.
 #[derive(Debug, Default)]
 struct Items {
     thoughts: Vec<Value>,
-    /// Whether words came in pieces.
+    /// Whether the text came in pieces.
     heard: bool,
     failed: Option<String>,
 }
 
 impl Items {
-    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         match text("/type") {
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -160,16 +148,16 @@ impl Items {
                 if let Some(usage) = event.pointer("/response/usage").filter(|usage| usage.is_object()) {
                     draft.usage(usage);
                 }
-                return Taken::Last;
+                return StreamStep::Last;
             }
             "response.failed" => {
                 let why = text("/response/error/message");
                 self.failed = Some(if why.is_empty() { "the response failed" } else { why }.to_owned());
-                return Taken::Last;
+                return StreamStep::Last;
             }
             _ => {}
         }
-        Taken::More
+        StreamStep::More
     }
 
     fn item(&mut self, draft: &mut Draft, item: &Value, hear: &mut dyn FnMut(Piece<'_>)) {

@@ -1,19 +1,19 @@
-//! The messages as servers get them: one leading system message, and never two neighbours of one role.
+//! Shapes messages for servers: one leading system message, and never two messages of one role in a row.
 //!
-//! A conversation holds system messages where hooks spoke, and two prompts in a row where a turn failed. Strict chat
-//! templates refuse both, and with them the whole conversation. Nothing is left out here: what has no place of its own
-//! joins its neighbour.
+//! A conversation contains system messages where hooks added them, and two prompts in a row after a failed turn. Strict
+//! chat templates refuse both, and with them the whole conversation. Nothing is removed here: a message without a valid
+//! place is merged into its neighbour.
 
 use super::refusal::Refusal;
 use super::{Piece, Question};
 use crate::message::{Arguments, Call, Message};
 
-/// What the model's template can take.
+/// What the model's template supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
-    /// It knows calls and their results.
+    /// Calls and their results.
     pub(crate) tools: bool,
-    /// It knows a system message.
+    /// A system message.
     pub(crate) system: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for Form {
 }
 
 impl Form {
-    /// Does without what the server says the model lacks; says whether something changed.
+    /// Adapts to features that the model lacks by the server's refusal; returns whether something changed.
     pub(crate) fn adapt(
         &mut self,
         model: &str,
@@ -44,9 +44,9 @@ impl Form {
     }
 }
 
-/// Stands between the result of a call and the next prompt, where a turn ended without an answer.
+/// Inserted between the result of a call and the next prompt, if a turn ended without an answer.
 const NO_ANSWER: &str = "[The turn ended here.]";
-/// Stands before an answer whose prompt was left out.
+/// Inserted before an answer whose prompt was removed.
 const NO_PROMPT: &str = "[Earlier messages were left out.]";
 
 /// The messages in a form that strict chat templates accept.
@@ -69,7 +69,7 @@ pub(crate) fn shaped(messages: &[Message], form: Form) -> Vec<Message> {
 struct Wire {
     leading: String,
     messages: Vec<Message>,
-    /// Notes that wait for the next prompt.
+    /// System messages that wait for the next prompt.
     held: String,
 }
 
@@ -112,7 +112,7 @@ impl Wire {
         self.messages.push(Message::Assistant { content: content.to_owned(), calls: calls.to_vec() });
     }
 
-    /// Notes for which no prompt came.
+    /// Adds waiting system messages for which no prompt came.
     fn release(&mut self) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
@@ -147,7 +147,7 @@ fn note(text: &str) -> String {
     format!("[system note] {text}")
 }
 
-/// Calls as words, for a model that knows none.
+/// Calls as text, for a model without tools.
 fn written(content: &str, calls: &[Call]) -> String {
     let mut text = content.to_owned();
     for call in calls {

@@ -1,6 +1,6 @@
-//! Server-sent events, from bytes that come in pieces of any size.
+//! Splits a stream of bytes into server-sent events.
 
-/// Longer lines are no event of a model.
+/// The longest line; no model sends a longer event.
 const LONGEST: usize = 16 << 20;
 
 /// Collects bytes until they make an event.
@@ -9,7 +9,7 @@ pub(crate) struct Sse {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a carriage return, which a newline may complete.
+    /// Whether the last byte was a carriage return; a newline may belong to it.
     returned: bool,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Sse {
 pub(crate) struct TooLong;
 
 impl Sse {
-    /// Takes the next bytes; gives the data of every event they complete.
+    /// Takes the next bytes; returns the data of every event that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -36,7 +36,7 @@ impl Sse {
         Ok(events)
     }
 
-    /// The event that the end of the stream completes: servers forget the last empty line.
+    /// The event that the end of the stream completes, because some servers omit the last empty line.
     pub(crate) fn finish(&mut self) -> Option<String> {
         let ended = self.end_line();
         ended.or_else(|| self.end_line())
@@ -55,7 +55,7 @@ impl Sse {
             self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             self.has_data = true;
         }
-        // Comments keep the connection alive; names, ids and retry times mean nothing here.
+        // Comments keep the connection alive; names, ids and retry times are not used.
         None
     }
 }

@@ -1,4 +1,4 @@
-//! An answer as it streams in: bytes to events, events to an answer. How an event is understood is the provider's.
+//! Reads a streamed answer: bytes to events, events to an answer. The protocol interprets each event.
 
 use serde_json::Value;
 
@@ -6,11 +6,14 @@ use super::client::Client;
 use super::draft::Draft;
 use super::http::Reply;
 use super::lines::Lines;
-use super::refusal::complaint;
+use super::refusal::{complaint, plain};
 use super::sse::Sse;
-use super::{Answer, ModelError, Piece};
+use super::{ModelAnswer, ModelError, Piece};
 
-/// How events are told apart.
+/// How many bytes of a stream without events are kept for the error message.
+const LONGEST_BEGINNING: usize = 4 << 10;
+
+/// How events are separated.
 #[derive(Debug)]
 pub(crate) enum Framing {
     /// Server-sent events.
@@ -19,19 +22,19 @@ pub(crate) enum Framing {
     Lines(Lines),
 }
 
-/// What an event means for the answer.
+/// What an event means for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// More must come.
+pub(crate) enum StreamStep {
+    /// More events must follow.
     More,
-    /// The answer is whole; counts may follow.
+    /// The answer is complete; token counts may follow.
     Finished,
-    /// Nothing follows.
+    /// No event follows.
     Last,
 }
 
-/// Puts one event into an answer.
-pub(crate) type Take<'a> = dyn FnMut(&mut Draft, &Value, &mut dyn FnMut(Piece<'_>)) -> Taken + 'a;
+/// Adds one event to an answer.
+pub(crate) type Take<'a> = dyn FnMut(&mut Draft, &Value, &mut dyn FnMut(Piece<'_>)) -> StreamStep + 'a;
 
 impl Framing {
     pub(crate) fn events() -> Framing {
@@ -42,7 +45,7 @@ impl Framing {
         Framing::Lines(Lines::default())
     }
 
-    /// The events that the next bytes complete; at the end, those that it completes.
+    /// The events that the next bytes complete; with `None`, those that the end of the stream completes.
     fn push(&mut self, bytes: Option<&[u8]>) -> Result<Vec<String>, String> {
         let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
         match (self, bytes) {
@@ -65,17 +68,20 @@ impl Client {
         (mut framing, most): (Framing, usize),
         hear: &mut dyn FnMut(Piece<'_>),
         take: &mut Take<'_>,
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<ModelAnswer, ModelError> {
         let mut draft = Draft::new(most);
-        let (mut whole, mut came) = (Taken::More, false);
-        while whole != Taken::Last && !draft.is_full() {
+        let (mut whole, mut came, mut beginning) = (StreamStep::More, false, Vec::new());
+        while whole != StreamStep::Last && !draft.is_full() {
             let bytes = reply.chunk(hear)?;
+            if !came && beginning.len() < LONGEST_BEGINNING {
+                beginning.extend_from_slice(bytes.as_deref().unwrap_or_default());
+            }
             for event in framing.push(bytes.as_deref()).map_err(|why| self.malformed(&why))? {
                 came = true;
                 whole = match self.event(&event)? {
-                    None => Taken::Last,
+                    None => StreamStep::Last,
                     Some(event) => match take(&mut draft, &event, hear) {
-                        Taken::More => whole,
+                        StreamStep::More => whole,
                         taken => taken,
                     },
                 };
@@ -84,17 +90,21 @@ impl Client {
                 break;
             }
         }
-        // A stream without a word is an answer without one: some servers say so that they cannot take the question.
-        if came && whole == Taken::More && !draft.is_full() {
+        // A stream without events counts as an empty answer: this is how some servers show that they cannot take the
+        // question.
+        if came && whole == StreamStep::More && !draft.is_full() {
             return Err(self.dropped("the stream ended before the answer did"));
         }
-        if whole == Taken::Last {
+        if let (false, Some(said)) = (came, no_events(&beginning)) {
+            return Err(self.malformed(&format!("it holds no events, but {said}")));
+        }
+        if whole == StreamStep::Last {
             reply.finish();
         }
-        Ok(draft.finish())
+        Ok(draft.finish(hear))
     }
 
-    /// The value of an event; nothing for the last word of a stream.
+    /// The value of an event; `None` for the final marker of a stream.
     fn event(&self, text: &str) -> Result<Option<Value>, ModelError> {
         if text.trim() == "[DONE]" {
             return Ok(None);
@@ -105,4 +115,12 @@ impl Client {
             None => Ok(Some(event)),
         }
     }
+}
+
+/// The text of a stream without events, if it has any: comments only keep the connection alive.
+fn no_events(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let fields = ["data:", "event:", "id:", "retry:", ":"];
+    let is_foreign = |line: &str| !line.trim().is_empty() && !fields.iter().any(|field| line.starts_with(field));
+    text.lines().any(is_foreign).then(|| plain(bytes))
 }

@@ -1,33 +1,45 @@
-//! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
+//! Makes tool calls: before_tool, the person where needed, the tool, its changes of files, after_tool.
 
 use ollm_protocol::tool::{CallEffect, Effect, effects_of};
 use ollm_protocol::{EventKind, FileChange, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
 use super::consent::{Asker, Standing};
+use super::emit::one_name;
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
 use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::seconds;
-use crate::tool::{Bench, Change, Done, Reach, spill};
+use crate::tool::{Bench, Change, Reach, ToolOutcome, spill};
 use ollm_protocol::units::iso;
 
-/// The least of a result that the model is shown.
+/// The model is shown at least this much of a result.
 const SHORTEST_RESULT: usize = 1 << 10;
 
-/// The most of a tool's own words that an error repeats.
+/// The text before a server's last lines in its failure message.
+const LAST_WORDS: &str = "; its last words:\n";
+/// The most of a tool's error text that an error repeats.
 const LONGEST_MESSAGE: usize = 2 << 10;
 
-/// What came of a call.
+/// The outcome of a tool's work.
 struct Work {
     result: ToolResult,
     change: Option<Change>,
+    /// Why it failed, if the result contains more than the reason.
+    failure: Option<Failure>,
+}
+
+impl Work {
+    fn of(result: ToolResult) -> Work {
+        Work { result, change: None, failure: None }
+    }
 }
 
 impl Session<'_> {
-    /// Makes the calls of an answer. Each gets a result, whatever happens: a call without one spoils the conversation.
+    /// Makes the calls of an answer. Every call gets a result, because a call without one makes the conversation
+    /// invalid.
     pub(super) fn calls(&mut self, calls: &[Call], offered: &[Tool], tally: &mut Tally) -> Result<(), TurnEnd> {
         let most = self.settings.limits.tool_calls;
         let (mut bound, before) = (None, tally.calls.len());
@@ -54,20 +66,22 @@ impl Session<'_> {
         }
     }
 
-    /// Makes a call, unless the model goes round in circles.
+    /// Makes a call, unless the model repeats itself in circles.
     fn guarded(&mut self, call: &Call, offered: &[Tool], tally: &mut Tally, bound: &mut Option<String>) -> String {
         let most = self.settings.limits.repeats;
         let cycle = tally.history.next(call);
         if let Some(cycle) = cycle.filter(|cycle| cycle.times > most) {
             if cycle.times > most.saturating_mul(2) {
-                *bound =
-                    Some(format!("the model made {} {} times in a row; the turn ends", cycle.what(call), cycle.times));
+                let what = cycle.what(call);
+                *bound = Some(format!(
+                    "the model wanted {what} {} times in a row, of which {most} were made; the turn ends",
+                    cycle.times
+                ));
             }
             tally.history.add_again(call, cycle);
             return format!(
-                "not run: {} {} times in a row already with the same results, which will not change; do something else",
-                cycle.said(call),
-                cycle.times - 1
+                "not run: {} {most} times in a row already with the same results, which will not change; do something else",
+                cycle.said(call)
             );
         }
         let result = self.call(call, offered, tally);
@@ -101,7 +115,7 @@ impl Session<'_> {
         }
     }
 
-    /// Who does the work of a tool that is on offer, or was until it lapsed, as far as hooks leave it there.
+    /// The implementation of a tool that is offered, or that a call can bring back and hooks have not removed.
     fn worker(&self, name: &str, offered: &[Tool], tally: &Tally) -> Option<Worker> {
         let offer = offered.iter().any(|tool| tool.name == name);
         let kept = tally.kept.as_ref().is_none_or(|kept| kept.iter().any(|kept| kept == name));
@@ -109,21 +123,25 @@ impl Session<'_> {
         worker.or_else(|| self.registry.recalled(name).filter(|_| kept))
     }
 
-    /// A call that cannot even be tried; there is nothing hooks could decide about it.
+    /// Rejects a call that cannot be tried; hooks are not asked about it.
     fn impossible(&mut self, call: &Call, why: &str) -> String {
         let result = format!("error: {why}");
-        self.ports.show.show(&News::Called {
-            id: &call.id,
-            name: &call.name,
-            result: &result,
-            failed: true,
-            diff: None,
-        });
-        self.error("tool", "tool", &format!("the call of {} is impossible: {why}", call.name));
+        let args = match &call.arguments {
+            Arguments::Object(args) => Some(args),
+            Arguments::Broken(_) => None,
+        };
+        self.reject(call, args, &result);
+        self.told_error("tool", "tool", &format!("the call of {} is impossible: {why}", call.name));
         result
     }
 
-    /// The arguments with which the call may be made; otherwise what the model is told.
+    /// Shows a call that is not made, with its arguments.
+    fn reject(&mut self, call: &Call, args: Option<&Map<String, Value>>, result: &str) {
+        let args = args.map(one_name);
+        self.ports.show.show(&News::Rejected { id: &call.id, name: &call.name, args: args.as_ref(), result });
+    }
+
+    /// The arguments of the call after approval, or else the message for the model.
     fn cleared(
         &mut self,
         call: &Call,
@@ -175,13 +193,10 @@ impl Session<'_> {
                 })
             }
         };
-        told.inspect_err(|told| {
-            let news = News::Called { id: &call.id, name: &call.name, result: told, failed: true, diff: None };
-            self.ports.show.show(&news);
-        })
+        told.inspect_err(|told| self.reject(call, Some(args), told))
     }
 
-    /// How far this call goes: a file that others run or obey is more than an edit.
+    /// The reach of this call: a file that other programs run or obey counts as more than an edit.
     fn reach(&self, name: &str, worker: &Worker, args: &Map<String, Value>) -> Reach {
         let effects = effects_of(name, args);
         let mut paths = effects.iter().filter(|found| found.effect.names_path()).filter_map(CallEffect::text);
@@ -192,15 +207,15 @@ impl Session<'_> {
         }
     }
 
-    /// Runs the tool and tells the hooks what it did.
+    /// Runs the tool and tells the hooks about it.
     fn perform(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>, tally: &mut Tally) -> String {
         self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
         tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
         self.tell_earlier_change(call, worker, args);
         let began = (self.ports.clock)();
-        let Work { result, change } = self.run(call, worker, args, tally);
+        let Work { result, change, failure } = self.run(call, worker, args, tally);
         let took = seconds(began, (self.ports.clock)());
-        // Tools say beside a long result where the rest is.
+        // Tools add to a long result where the rest is.
         let most = self.longest_result() + SHORTEST_RESULT;
         let text = spill::fit(&text_of(&result), most, &call.name, &self.settings.shell.spill);
         self.ports.show.show(&News::Called {
@@ -226,14 +241,15 @@ impl Session<'_> {
             ],
         );
         if result.is_error && !self.cancel.is_set() {
-            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
-            self.tell_error("tool", "tool", &Failure { message, stack: None });
+            let Failure { message, stack } = failure.unwrap_or_else(|| failure_in(&text));
+            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&message, LONGEST_MESSAGE));
+            self.tell_error("tool", "tool", &Failure { message, stack });
         }
         self.tell_late_failures();
         self.told(text, result.is_error, &decision)
     }
 
-    /// What the model reads in the end: a hook may have put something in the result's place, or object to it.
+    /// The result that the model finally reads: a hook may replace the result, or refuse it.
     fn told(&mut self, text: String, failed: bool, decision: &Decision) -> String {
         let text = match &decision.result {
             Some(Value::String(replacement)) => replacement.clone(),
@@ -248,9 +264,9 @@ impl Session<'_> {
     }
 
     fn run(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>, tally: &mut Tally) -> Work {
-        // Hooks and people take their time; what was interrupted meanwhile does not begin any more.
+        // Hooks and the person take time; after an interruption in between, the tool does not start.
         if self.cancel.is_set() {
-            return Work { result: ToolResult::error("interrupted before it began"), change: None };
+            return Work::of(ToolResult::error("interrupted before it began"));
         }
         match worker {
             Worker::BuiltIn(tool) => {
@@ -264,34 +280,34 @@ impl Session<'_> {
                     most,
                 };
                 match tool.run(args, &mut bench) {
-                    Ok(Done { text, failed, change, notes }) => {
+                    Ok(ToolOutcome { text, failed, change, notes, failure }) => {
                         for note in &notes {
                             self.ports.show.show(&News::Status(note));
                         }
-                        Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change }
+                        Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change, failure }
                     }
-                    Err(why) => Work { result: ToolResult::error(why), change: None },
+                    Err(why) => Work::of(ToolResult::error(why)),
                 }
             }
-            Worker::Task => Work { result: self.subagent(args, tally), change: None },
+            Worker::Task => Work::of(self.subagent(args, tally)),
             Worker::Source(source) => {
                 let show = &mut self.ports.show;
                 let bounds = (self.settings.limits.source_call, &self.cancel);
                 let result = foreign::call(source, &call.name, args, bounds, &mut |text| {
                     show.show(&News::Progress { name: &call.name, text });
                 });
-                Work { result, change: None }
+                Work::of(result)
             }
         }
     }
 
-    /// How many bytes of a result the model is shown: what is left of its window must hold others, too.
+    /// How many bytes of a result the model is shown: half of the window's rest, because other results need space too.
     fn longest_result(&self) -> usize {
         let left = self.meter.window().saturating_sub(self.size().tokens);
         self.meter.bytes(left / 2).clamp(SHORTEST_RESULT, self.settings.limits.result.max(SHORTEST_RESULT))
     }
 
-    /// Hooks hear what others did to a file before a tool of ours changes it.
+    /// Tells hooks how others changed a file, before a tool of ours changes it.
     fn tell_earlier_change(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>) {
         let effects = effects_of(&call.name, args);
         let is_change = |found: &&CallEffect<'_>| matches!(found.effect, Effect::WritesPath | Effect::RemovesPath);
@@ -317,6 +333,16 @@ impl Session<'_> {
     }
 }
 
+/// The failure in the result of a tool. A server's last lines come after the reason.
+fn failure_in(text: &str) -> Failure {
+    match text.split_once(LAST_WORDS) {
+        Some((why, stack)) if stack.contains('\n') => {
+            Failure { message: why.to_owned(), stack: Some(stack.to_owned()) }
+        }
+        _ => Failure { message: text.to_owned(), stack: None },
+    }
+}
+
 fn unknown(name: &str, offered: &[Tool]) -> String {
     if offered.iter().any(|tool| tool.name == name) {
         return format!("the tool `{name}` was withdrawn meanwhile");
@@ -330,12 +356,12 @@ fn unknown(name: &str, offered: &[Tool]) -> String {
     }
 }
 
-/// Whose tool a name speaks of: one server's tool is no stand-in for another's.
+/// The server in a tool's name: a tool of one server never replaces one of another.
 fn owner(name: &str) -> Option<&str> {
     name.strip_prefix("mcp__")?.split("__").next()
 }
 
-/// The arguments as hooks see them: our tools' files are called `path` and `file_path`.
+/// The arguments for hooks: the files of our tools get both names, `path` and `file_path`.
 fn both_paths(mut args: Map<String, Value>, worker: &Worker) -> Map<String, Value> {
     if worker.has_path() {
         for (one, other) in [("path", "file_path"), ("file_path", "path")] {
@@ -347,7 +373,7 @@ fn both_paths(mut args: Map<String, Value>, worker: &Worker) -> Map<String, Valu
     args
 }
 
-/// The arguments as the tool gets them. A hook that changed only one of the two names means the file.
+/// The arguments for the tool. If a hook changed only one of the two names, that change counts.
 fn one_path(mut patched: Map<String, Value>, seen: &Map<String, Value>, worker: &Worker) -> Map<String, Value> {
     if !worker.has_path() {
         return patched;

@@ -1,4 +1,4 @@
-//! Whether something may go on: what hooks decided, and what a person says when one is to be asked.
+//! Decides whether an operation may continue: by the hooks' decision, and by the person's answer if one is needed.
 
 use ollm_protocol::tool::{Effect, effects_of};
 use ollm_protocol::{EventKind, Flow};
@@ -10,15 +10,15 @@ use crate::port::{Consent, Decision, Request};
 use crate::settings::Approval;
 use crate::tool::{Reach, find};
 
-/// Why something may not go on.
+/// Why an operation may not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The hook that stands in the way; nothing if it is the person or the mode.
+    /// The hook that refused; `None` if it was the person or the mode.
     pub(super) hook: Option<String>,
     pub(super) reason: String,
 }
 
-/// Who wants a person asked.
+/// Why a person must be asked.
 #[derive(Clone, Copy)]
 pub(super) enum Asker<'a> {
     /// Hooks.
@@ -30,12 +30,12 @@ pub(super) enum Asker<'a> {
 /// What a person allows by `always`.
 pub(super) struct Standing {
     pub(super) key: String,
-    /// The same for people.
+    /// Its description for people.
     covers: String,
 }
 
 impl Standing {
-    /// A shell command can do anything, so one of them says nothing about the next.
+    /// A shell command can do anything, so permission for one says nothing about the next.
     pub(super) fn of(operation: &str, details: &Map<String, Value>) -> Standing {
         let runs = |args: &Map<String, Value>| {
             effects_of(operation, args).iter().any(|found| found.sure && found.effect == Effect::RunsShell)
@@ -55,14 +55,14 @@ impl Refusal {
         Refusal { hook: Some(decision.who().to_owned()), reason: decision.why() }
     }
 
-    /// Who it was, for people.
+    /// The name of the hook that refused, or `the person`, for people.
     pub(super) fn who(&self) -> &str {
         self.hook.as_deref().unwrap_or("the person")
     }
 }
 
 impl Session<'_> {
-    /// Whether an event's operation goes on. Where hooks leave it to a person, the person is asked.
+    /// Whether an event's operation continues. If hooks leave that to a person, the person is asked.
     pub(super) fn passes(&mut self, kind: EventKind, decision: &Decision) -> Result<(), Refusal> {
         self.settle(kind.name(), Map::new(), decision)
     }
@@ -99,7 +99,11 @@ impl Session<'_> {
         if decision.flow.refuses() {
             return Err(Refusal::by(&decision));
         }
-        // Allow skips the question of a mode, but never lifts what another hook wants asked.
+        if decision.args.is_some() {
+            let hook = decision.refused_by.clone();
+            return Err(Refusal { hook, reason: "a hook wants it changed, which cannot be done any more".to_owned() });
+        }
+        // Allow skips the question of a mode, but not one that another hook requires.
         if decision.flow == Flow::Allow && wish.is_none() {
             return Ok(());
         }
@@ -116,13 +120,13 @@ impl Session<'_> {
             standing: covers,
         };
         let answer = self.ports.approve.ask(&request);
-        // What a hook wants asked is asked each time.
+        // A question that a hook requires is asked each time.
         if answer == Consent::Always && wish.is_none() {
             self.allowed.insert(standing.key);
         }
         let denied = match answer {
             Consent::Yes | Consent::Always => return Ok(()),
-            Consent::No if self.cancel.is_set() => "interrupted before anybody answered".to_owned(),
+            Consent::No if self.cancel.is_set() => "interrupted before an answer came".to_owned(),
             Consent::No => {
                 format!("the person said no{}", wish.map(|wish| format!(" ({})", wish.why())).unwrap_or_default())
             }
@@ -132,7 +136,7 @@ impl Session<'_> {
     }
 }
 
-/// The particulars as people see them: a file that hooks find under two names is named once.
+/// The details for people: a file that hooks get under two names is shown once.
 fn for_people(mut details: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(args)) = details.get_mut("args") {
         *args = one_name(args);
@@ -140,9 +144,9 @@ fn for_people(mut details: Map<String, Value>) -> Map<String, Value> {
     details
 }
 
-/// Why nothing goes on where nobody can be asked, and the way out.
+/// Why the operation stops if no person can be asked, and what to do.
 fn nobody(asker: Asker<'_>) -> String {
-    const UNASKED: &str = "it needs a person's approval, and nobody can be asked here";
+    const UNASKED: &str = "it needs a person's approval, and no person can be asked here";
     match asker {
         Asker::Hooks(decision) => format!("{}; {UNASKED}", decision.why()),
         Asker::Mode(reach) => {

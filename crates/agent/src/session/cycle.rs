@@ -1,4 +1,4 @@
-//! Notices when a model goes round in circles: the same calls with the same results, one after another.
+//! Detects when a model repeats itself: the same calls with the same results, one after another.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,10 +6,10 @@ use crate::message::Call;
 
 /// The most calls that make one round.
 const LONGEST: usize = 8;
-/// The most calls that are remembered; longer circles are bounded by the number of calls.
+/// The most calls that are remembered; the limit on calls covers longer circles.
 const REMEMBERED: usize = 1000;
 
-/// The calls of a turn and what came of them.
+/// The calls of a turn with their results.
 #[derive(Debug, Default)]
 pub(super) struct History(Vec<Entry>);
 
@@ -19,17 +19,17 @@ struct Entry {
     result: u64,
 }
 
-/// A round of calls that repeats itself.
+/// A repeated round of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cycle {
     /// How many calls make a round.
     pub(super) length: usize,
-    /// How often the round was made, with the call to come.
+    /// How often the round was made, including the coming call.
     pub(super) times: usize,
 }
 
 impl Cycle {
-    /// What is repeated, for people.
+    /// A description of the repetition for people.
     pub(super) fn what(self, call: &Call) -> String {
         match self.length {
             1 => format!("the same call of {}", call.name),
@@ -37,7 +37,7 @@ impl Cycle {
         }
     }
 
-    /// The same, as the model is told.
+    /// A description of the repetition for the model.
     pub(super) fn said(self, call: &Call) -> String {
         match self.length {
             1 => format!("this very call of {} was made", call.name),
@@ -47,7 +47,7 @@ impl Cycle {
 }
 
 impl History {
-    /// The round that a call to come would go on with, if it is one.
+    /// The round that the coming call would continue, if there is one.
     pub(super) fn next(&self, call: &Call) -> Option<Cycle> {
         let call = digest(&(&call.name, call.arguments.text()));
         let cycles = (1..=LONGEST).filter_map(|length| {
@@ -59,16 +59,16 @@ impl History {
             let repeated = earlier.take_while(|(one, other)| one == other).count() + 1;
             Some(Cycle { length, times: repeated / length + 1 })
         });
-        // A call that repeats itself repeats in twos and threes as well.
+        // A repeated single call also counts as repeated rounds of two and three.
         cycles.reduce(|best, cycle| if cycle.times > best.times { cycle } else { best })
     }
 
-    /// Takes a call and what came of it.
+    /// Records a call with its result.
     pub(super) fn add(&mut self, call: &Call, result: &str) {
         self.push(Entry { call: digest(&(&call.name, call.arguments.text())), result: digest(&result) });
     }
 
-    /// Takes a call that was not made because it only goes on with a round.
+    /// Records a call that was not made because it only continues a round.
     pub(super) fn add_again(&mut self, call: &Call, cycle: Cycle) {
         let same = self.0.len().checked_sub(cycle.length).and_then(|at| self.0.get(at)).copied();
         self.push(same.unwrap_or(Entry { call: digest(&(&call.name, call.arguments.text())), result: 0 }));
@@ -96,7 +96,7 @@ mod tests {
         Call { id: String::new(), name: name.to_owned(), arguments: Arguments::parse("{}") }
     }
 
-    /// How often the round is made at each call, where every call has this result.
+    /// How often the round was made at each call, if every call has this result.
     fn times(calls: &str, result: impl Fn(usize) -> String) -> Vec<usize> {
         let mut history = History::default();
         let mut times = Vec::new();

@@ -1,4 +1,4 @@
-//! Events on their way out, and what comes back of them.
+//! Emits events, and applies the decisions about them.
 
 use ollm_protocol::{Event, EventKind, Flow};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::port::{Decision, Failure, HookNote, LateFailure, News};
 use ollm_protocol::units::iso;
 
-/// How many messages every event tells of, and how much of each.
+/// How many recent messages every event contains, and how many bytes of each.
 const RECENT: usize = 10;
 const RECENT_LENGTH: usize = 2 << 10;
 
@@ -21,16 +21,16 @@ pub(super) enum Notice {
 }
 
 impl Session<'_> {
-    /// Tells the hooks of an event, and takes in what they have to say to the conversation and the person.
+    /// Emits an event, and applies the hooks' messages to the conversation and the person.
     pub(super) fn emit<'a>(&mut self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Decision {
         let event = self.event(kind, data);
-        let decision = self.ports.events.dispatch(&event);
+        let decision = self.dispatch(&event);
         self.absorb(&event, &decision);
         decision
     }
 
-    /// Like [`Self::emit`], of an event that tells of the whole conversation. That is lent to it: it may be long, and
-    /// mostly nobody listens.
+    /// Like [`Self::emit`], for an event that contains the whole conversation. The event borrows it, because it may be
+    /// long, and usually no hook listens.
     pub(super) fn emit_talk<'a>(
         &mut self,
         kind: EventKind,
@@ -38,11 +38,24 @@ impl Session<'_> {
     ) -> Decision {
         let messages = ("messages", self.talk.lend().into());
         let mut event = self.event(kind, std::iter::once(messages).chain(data));
-        let decision = self.ports.events.dispatch(&event);
+        let decision = self.dispatch(&event);
         if let Some(Value::Array(messages)) = event.data.get_mut("messages").map(Value::take) {
             self.talk.give_back(messages);
         }
         self.absorb(&event, &decision);
+        decision
+    }
+
+    /// Dispatches an event. Failures of hooks that an interruption ended are only shown, because the hooks did not fail
+    /// by themselves.
+    fn dispatch(&mut self, event: &Event) -> Decision {
+        let was_interrupted = self.cancel.is_set();
+        let mut decision = self.ports.events.dispatch(event);
+        if self.cancel.is_final() || self.cancel.is_set() && !was_interrupted {
+            for failure in decision.failures.drain(..) {
+                self.ports.show.show(&News::Error(&failure.message));
+            }
+        }
         decision
     }
 
@@ -123,7 +136,7 @@ impl Session<'_> {
         }
     }
 
-    /// Queues a prompt of a hook; a chain of them has an end.
+    /// Queues a prompt of a hook; a chain of such prompts has a limit.
     fn queue_prompt(&mut self, said: &HookNote) {
         let chain = self.chain + 1;
         let known = self.queue.iter().any(|prompt| prompt.text == said.text);
@@ -140,44 +153,71 @@ impl Session<'_> {
             None
         };
         if let Some(why) = why_not {
-            // Shown only: a notification about it could make the next one.
-            self.ports.show.show(&News::Status(&format!("a prompt of hook `{}` is left out: {why}", said.hook)));
+            let line = format!("a prompt of hook `{}` is left out: {why}", said.hook);
+            let count = self.left_out.entry(line.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                // It is only shown, because a notification about it could cause the next one.
+                self.ports.show.show(&News::Status(&line));
+            }
             return;
         }
         self.asked_left -= 1;
         self.queue.push_back(Prompt { text: said.text.clone(), chain });
     }
 
-    /// Shows what is going on, and tells the hooks that it was shown.
+    /// Shows how many more prompts were dropped for a reason that was already shown.
+    pub(super) fn count_left_out(&mut self) {
+        for (line, count) in std::mem::take(&mut self.left_out) {
+            if count > 1 {
+                self.ports.show.show(&News::Status(&format!("{line}; so are {} more", count - 1)));
+            }
+        }
+    }
+
+    /// Shows a status message, and tells the hooks that it was shown.
     pub(super) fn status(&mut self, text: &str) {
         self.ports.show.show(&News::Status(text));
         self.notify(Notice::Status, text);
     }
 
-    /// Shows what went wrong, and tells the hooks.
+    /// Shows an error, and tells the hooks about it.
     pub(super) fn error(&mut self, operation: &str, code: &str, message: &str) {
         self.failed(operation, code, &Failure { message: message.to_owned(), stack: None });
     }
 
-    /// Tells of servers, and of hooks that nobody waited for, that failed since the last look, each once.
+    /// Reports servers and background hooks that failed since the last call, each once.
     pub(super) fn tell_late_failures(&mut self) {
         let failures: Vec<Failure> = self.registry.sources.iter().flat_map(|source| source.failures()).collect();
         for failure in failures {
             self.failed("server", "server", &failure);
         }
-        for LateFailure { at, failure } in self.ports.events.late_failures() {
-            self.hook_failed(at, &failure);
+        for LateFailure { at, failure, is_told } in self.ports.events.late_failures() {
+            if is_told {
+                self.ports.show.show(&News::Error(&failure.message));
+            } else {
+                self.hook_failed(at, &failure);
+            }
         }
     }
 
-    /// A failure that nobody has seen yet.
+    /// Tells the hooks about an error that the person already sees.
+    pub(super) fn told_error(&mut self, operation: &str, code: &str, message: &str) {
+        self.record(operation, code, &Failure { message: message.to_owned(), stack: None });
+    }
+
+    /// Shows a new failure and records it.
     fn failed(&mut self, operation: &str, code: &str, failure: &Failure) {
         self.ports.show.show(&News::Error(&failure.message));
+        self.record(operation, code, failure);
+    }
+
+    fn record(&mut self, operation: &str, code: &str, failure: &Failure) {
         self.note(json!({"error": {"operation": operation, "code": code, "message": failure.message}}));
         self.tell_error(operation, code, failure);
     }
 
-    /// Tells the hooks of a failure that the person has seen.
+    /// Tells the hooks about a failure that the person has seen.
     pub(super) fn tell_error(&mut self, operation: &str, code: &str, failure: &Failure) {
         let Failure { message, stack } = failure;
         let mut error = json!({"message": message, "code": code});
@@ -188,18 +228,17 @@ impl Session<'_> {
         self.notify(Notice::Error, message);
     }
 
-    /// A hook failed. Where the hooks would hear of it by the event at which it failed, or after the last one, it is only
-    /// shown: a broken hook must not call itself.
+    /// Reports a failed hook. A failed hook of `error` or `notification` is only shown, because a broken hook must not
+    /// call itself.
     fn hook_failed(&mut self, at: EventKind, failure: &Failure) {
-        let own = matches!(at, EventKind::Error | EventKind::Notification);
-        if own || self.stage == Stage::Ended || self.cancel.is_set() {
+        if matches!(at, EventKind::Error | EventKind::Notification) {
             self.ports.show.show(&News::Error(&failure.message));
         } else {
             self.failed(at.name(), "hook", failure);
         }
     }
 
-    /// A notification. What its hooks say is shown, but causes no further one.
+    /// Emits a notification. Its hooks' messages are shown, but cause no further notification.
     pub(super) fn notify(&mut self, notice: Notice, message: &str) {
         let kind = match notice {
             Notice::Status => "status",
@@ -215,14 +254,15 @@ impl Session<'_> {
         self.talk.push(message);
     }
 
-    /// Adds what hooks said since the model was last asked.
+    /// Adds the hooks' messages since the last question to the model.
     pub(super) fn flush(&mut self) {
         for message in self.talk.take_pending() {
             self.push(message);
         }
     }
 
-    /// Writes a line of the transcript. Where that fails the person is told once, and the session goes on without.
+    /// Writes a line of the transcript. If that fails, the person is told once, and the session continues without a
+    /// transcript.
     pub(super) fn note(&mut self, mut entry: Value) {
         let Some(transcript) = &mut self.transcript else { return };
         if let Some(entry) = entry.as_object_mut() {
@@ -235,7 +275,7 @@ impl Session<'_> {
     }
 }
 
-/// Arguments as people see them: a file that hooks find under two names is named once.
+/// Arguments for people: a file that hooks get under two names is shown once.
 pub(super) fn one_name(args: &Map<String, Value>) -> Map<String, Value> {
     let mut args = args.clone();
     if args.contains_key("path") && args.get("path") == args.get("file_path") {
@@ -244,7 +284,8 @@ pub(super) fn one_name(args: &Map<String, Value>) -> Map<String, Value> {
     args
 }
 
-/// The messages that enter the conversation. A refusal's own words are its reason, and are told where it is refused.
+/// The hook messages that enter the conversation. The text of a refusal is its reason, which is reported at the
+/// refusal.
 fn entering(decision: &Decision) -> Vec<&String> {
     let reason = decision.reason.as_deref().filter(|_| decision.flow.refuses()).unwrap_or_default();
     decision.system_messages.iter().filter(|text| !reason.contains(text.as_str())).collect()

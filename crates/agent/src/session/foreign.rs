@@ -1,4 +1,4 @@
-//! Calls of tools that others provide: on a thread of their own, so that one that hangs holds nobody up.
+//! Calls tools of other sources on a separate thread, so that a hanging tool delays no turn.
 
 use std::io;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 use crate::cancel::Cancel;
 use crate::port::{Order, ToolSource};
 
-/// How often we look whether the person still waits.
+/// How often we check for an interruption.
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// What a call sends back.
+/// A message from a running call.
 enum Word {
     Progress(String),
     Result(ToolResult),
 }
 
-/// Calls a tool and waits for it, but not longer than `most` and not after an interruption.
+/// Calls a tool and waits for it, at most `most` and until an interruption.
 pub(super) fn call(
     source: &Arc<dyn ToolSource>,
     name: &str,
@@ -43,7 +43,7 @@ pub(super) fn call(
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,
-            // The thread is gone without a result: the source panicked.
+            // The thread has ended without a result, because the source panicked.
             Err(RecvTimeoutError::Disconnected) => true,
         };
         let why = match (broken, cancel.is_set(), began.elapsed() >= most) {
@@ -57,7 +57,7 @@ pub(super) fn call(
     }
 }
 
-/// Starts the call; what it has to say comes through the channel.
+/// Starts the call, which sends its messages through the channel.
 fn begin(
     source: &Arc<dyn ToolSource>,
     name: &str,
@@ -75,7 +75,7 @@ fn begin(
     let source = Arc::clone(source);
     thread::Builder::new().name("tool".to_owned()).spawn(move || {
         let result = source.call(&order);
-        // Nobody may be waiting any more.
+        // The receiver may have stopped waiting.
         let _ = sender.send(Word::Result(result));
     })?;
     Ok(words)

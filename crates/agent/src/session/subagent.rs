@@ -1,7 +1,7 @@
-//! Sub-agents: a call of `task` is a turn within the turn, with a conversation, a list and tools of its own.
+//! Sub-agents: a call of `task` is a turn within the turn, with a separate conversation, task list and set of tools.
 //!
-//! Everything else is the session's: the model, the person, the hooks and their guards, what was allowed for good, and
-//! the wish to stop. Events that happen inside name the sub-agent.
+//! Everything else is shared with the session: the model, the person, the hooks and their guards, permissions, and the
+//! request to stop. Events inside name the sub-agent.
 
 use ollm_protocol::{EventKind, ToolResult};
 use serde_json::{Map, Value, json};
@@ -12,15 +12,15 @@ use crate::conversation::Conversation;
 use crate::message::Message;
 use crate::tool::task::Task;
 
-/// What kind of agent hooks hear of.
+/// The kind of agent in events for hooks.
 pub(super) const TYPE: &str = "task";
 
-/// What a sub-agent is told beside what the conversation begins with: the system prompt and the project's instructions.
+/// The instruction for a sub-agent, after the system prompt and the project's instructions.
 const GUIDANCE: &str = "You are a sub-agent. Do the one piece of work you are given, then answer with a short report of \
 what you found or did. Nobody can answer questions.";
 
 impl Session<'_> {
-    /// Has a sub-agent do a piece of work; what it reports is the result.
+    /// Runs a sub-agent for a task; its report is the result.
     pub(super) fn subagent(&mut self, args: &Map<String, Value>, outer: &mut Tally) -> ToolResult {
         let admitted = Task::read(args).and_then(|task| self.admit().map(|()| task));
         let admitted = admitted.and_then(|task| self.tools_of(&task, outer).map(|tools| (task, tools)));
@@ -36,6 +36,8 @@ impl Session<'_> {
         for message in guidance {
             self.push(message);
         }
+        // Instructions that were read only in the other conversation do not count here.
+        self.recall_instructions();
         let mut tally = Tally::new(&task.prompt, (self.ports.clock)());
         tally.subset = tools;
         let end = match self.stopping() {
@@ -53,7 +55,7 @@ impl Session<'_> {
         reported(&end, &tally.response)
     }
 
-    /// The only tools that a sub-agent may use: never more than whoever gives it the work.
+    /// The only tools that a sub-agent may use: never more than those of the agent that starts it.
     fn tools_of(&self, task: &Task, outer: &Tally) -> Result<Option<Vec<String>>, String> {
         let Some(wanted) = &task.tools else { return Ok(outer.subset.clone()) };
         let offered = self.registry.tools();
@@ -67,7 +69,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether another sub-agent may begin.
+    /// Whether another sub-agent may start.
     fn admit(&self) -> Result<(), String> {
         let limits = &self.settings.limits;
         if self.agents.len() >= limits.agent_depth {
@@ -109,43 +111,50 @@ impl Session<'_> {
         }
     }
 
-    /// Puts the conversation aside.
-    fn enter(&mut self, id: &str) -> Aside {
+    /// Suspends the present conversation and starts the sub-agent's.
+    fn enter(&mut self, id: &str) -> SuspendedTurn {
         self.agents.push(id.to_owned());
-        let aside = Aside {
+        let aside = SuspendedTurn {
             talk: std::mem::take(&mut self.talk),
             todos: std::mem::take(&mut self.todos),
             transcript: self.transcript.take(),
             meter: self.meter.clone(),
+            overhead: self.overhead,
+            instructions: std::mem::take(&mut self.instructions),
         };
         self.meter.forget_count();
         aside
     }
 
-    /// Goes on with the conversation that was put aside.
-    fn leave(&mut self, aside: Aside) {
+    /// Resumes the suspended conversation.
+    fn leave(&mut self, aside: SuspendedTurn) {
         self.agents.pop();
         self.talk = aside.talk;
         self.todos = aside.todos;
         self.transcript = aside.transcript;
+        self.instructions = aside.instructions;
         self.meter.recall_count(&aside.meter);
+        self.overhead = aside.overhead;
     }
 }
 
-/// What waits while a sub-agent works.
-struct Aside {
+/// The suspended state while a sub-agent works.
+struct SuspendedTurn {
     talk: Conversation,
     todos: Vec<crate::tool::todo::Item>,
-    /// Only what the session itself says can be resumed.
+    /// Only the session's own messages are saved and can be resumed.
     transcript: Option<crate::transcript::Transcript>,
     meter: crate::context::Meter,
+    /// The bytes of the offered tools.
+    overhead: usize,
+    instructions: crate::instructions::Instructions,
 }
 
 fn about<'a>(id: &str, more: impl IntoIterator<Item = (&'a str, Value)>) -> Vec<(&'a str, Value)> {
     [("agent_id", id.into()), ("agent_type", TYPE.into())].into_iter().chain(more).collect()
 }
 
-/// What the model reads of a sub-agent's work.
+/// The result of a sub-agent's work for the model.
 fn reported(end: &TurnEnd, response: &str) -> ToolResult {
     let why = match end {
         TurnEnd::Done if response.trim().is_empty() => "it said nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! A session whose disk is full.
+//! Tests a session whose disk is full.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! One turn: a prompt goes in, the model and its tools take turns, an answer comes out.
+//! Runs one turn: a prompt comes in, the model and its tools alternate, an answer goes out.
 
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ use crate::port::Decision;
 use crate::time::seconds;
 use crate::tool::task;
 
-/// What is counted in a turn.
+/// The state of a turn.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) prompt: String,
@@ -24,17 +24,21 @@ pub(super) struct Tally {
     pub(super) truncated: bool,
     pub(super) calls: Vec<Value>,
     pub(super) tokens: Option<u64>,
-    /// How often hooks kept the turn going, and with which words.
+    /// The reasons with which hooks kept the turn going.
     refusals: Vec<String>,
-    /// The calls so far.
+    /// The calls so far with their results.
     pub(super) history: History,
-    /// The only tools of a sub-agent, where its task says so.
+    /// The only tools of a sub-agent, if its task names them.
     pub(super) subset: Option<Vec<String>>,
-    /// The only tools that hooks leave on offer, where they say so.
+    /// The only tools that hooks leave on offer, if they limit them.
     pub(super) kept: Option<Vec<String>>,
-    /// A hook does not want the conversation shortened now.
+    /// Whether a hook refused to shorten the conversation in this turn.
     pub(super) keep_all: bool,
-    /// Whether the server refused the conversation for its length.
+    /// How many messages there were when shortening left the conversation full.
+    pub(super) stuck_at: Option<usize>,
+    /// The last report that the conversation could not be shortened.
+    pub(super) stays: Option<String>,
+    /// Whether the server refused the conversation as too long.
     pub(super) overflowed: Overflow,
 }
 
@@ -48,7 +52,7 @@ impl Session<'_> {
             Err(end) => end,
             Ok(()) => self.work(&mut tally),
         };
-        // A hook that could not finish refuses by its policy; the person knows better why nothing happened.
+        // An interrupted hook refuses by its failure policy, but the real reason is the person's interruption.
         let end = match end {
             TurnEnd::Refused { .. } if self.cancel.is_set() => TurnEnd::Interrupted,
             end => end,
@@ -80,7 +84,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Works until the model has nothing more to do and no hook wants it to go on.
+    /// Works until the model is done and no hook wants it to continue.
     fn work(&mut self, tally: &mut Tally) -> TurnEnd {
         let mut steps = self.settings.limits.model_calls;
         loop {
@@ -142,7 +146,7 @@ impl Session<'_> {
         Some(reason)
     }
 
-    /// The model and its tools take turns.
+    /// Lets the model and its tools alternate.
     pub(super) fn steps(&mut self, tally: &mut Tally, left: &mut usize) -> TurnEnd {
         loop {
             if let Some(end) = self.stopping() {
@@ -166,13 +170,17 @@ impl Session<'_> {
         TurnEnd::Bounded(bound)
     }
 
-    /// One call of the model, and the calls it wants; says whether there were any.
+    /// Calls the model once, and then the tools it requests; returns whether there were any.
     fn step(&mut self, tally: &mut Tally) -> Result<bool, TurnEnd> {
         self.make_room(tally);
         let tools = self.select(tally)?;
         let Step::Answered(answer) = self.ask_model(&tools, tally)? else { return Ok(true) };
         if answer.calls.is_empty() {
             return Ok(false);
+        }
+        if self.meter.known_window().is_none() {
+            // The window determines how long a result may be.
+            self.measure_window();
         }
         self.calls(&answer.calls, &tools, tally)?;
         Ok(true)
@@ -198,7 +206,7 @@ impl Session<'_> {
         Ok(tools)
     }
 
-    /// Why nothing more should happen in this turn.
+    /// Why the turn must stop now, if it must.
     pub(super) fn stopping(&self) -> Option<TurnEnd> {
         if self.cancel.is_set() {
             return Some(TurnEnd::Interrupted);
@@ -230,6 +238,8 @@ impl Tally {
             subset: None,
             kept: None,
             keep_all: false,
+            stuck_at: None,
+            stays: None,
             overflowed: Overflow::Never,
         }
     }

@@ -1,8 +1,8 @@
-//! Reads what a model gave a tool, and tells it what is wrong.
+//! Reads a model's arguments for a tool, and reports errors to the model.
 
 use serde_json::{Map, Value};
 
-/// A text that must be there.
+/// A required text.
 pub(crate) fn text<'a>(args: &'a Map<String, Value>, name: &str) -> Result<&'a str, String> {
     match args.get(name) {
         Some(Value::String(text)) => Ok(text),
@@ -11,7 +11,7 @@ pub(crate) fn text<'a>(args: &'a Map<String, Value>, name: &str) -> Result<&'a s
     }
 }
 
-/// The path of a file, under either of its names.
+/// The path of a file, under either of its argument names.
 pub(crate) fn path(args: &Map<String, Value>) -> Result<&str, String> {
     let path = match (args.get("path"), args.get("file_path")) {
         (None, Some(_)) => text(args, "file_path")?,
@@ -33,7 +33,7 @@ pub(crate) fn folder(args: &Map<String, Value>) -> Result<&str, String> {
     }
 }
 
-/// A number that may be left out.
+/// An optional number.
 pub(crate) fn number(args: &Map<String, Value>, name: &str) -> Result<Option<usize>, String> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(None),

@@ -1,10 +1,10 @@
-//! `delete_file`: a file removed, in a way that hooks hear of.
+//! `delete_file`: removes a file, and reports that to hooks.
 
 use ollm_protocol::EventKind;
 use ollm_protocol::tool::table::DELETE_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use super::{Bench, BuiltIn, Change, Description, ToolOutcome, args, diff, needs};
 use crate::workspace::Workspace;
 
 pub(crate) struct DeleteFile;
@@ -20,11 +20,11 @@ impl BuiltIn for DeleteFile {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let change = change(args, bench.workspace)?;
         bench.workspace.remove(&change.path).map_err(|error| error.to_string())?;
         let text = format!("deleted {}", bench.workspace.name(&change.path));
-        Ok(Done { change: Some(change), ..Done::text(text) })
+        Ok(ToolOutcome { change: Some(change), ..ToolOutcome::text(text) })
     }
 
     fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
@@ -32,7 +32,7 @@ impl BuiltIn for DeleteFile {
     }
 }
 
-/// What would become of the file.
+/// The change that the call would make.
 fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
     let path = workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
     let name = workspace.name(&path);

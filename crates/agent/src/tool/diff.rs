@@ -1,4 +1,4 @@
-//! What changed in a file, for people, hooks and the model.
+//! The change of a file as a diff, for people, hooks and the model.
 
 use similar::TextDiff;
 
@@ -7,13 +7,12 @@ use ollm_protocol::EventKind;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longer differences say no more.
+/// The longest diff; longer ones are cut.
 const LONGEST: usize = 32 << 10;
-/// Two large files that share nothing could be compared for minutes.
+/// The most time for a comparison: two large files without common lines could take minutes.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A unified diff of two texts with the names that git gives them, bounded in time and length. A file that is not there has no
-/// text.
+/// A unified diff of two texts with file names in Git's form, bounded in time and length. A missing file has no text.
 pub fn unified(name: &str, old: Option<&str>, new: Option<&str>) -> String {
     let (before, after) = (old.unwrap_or_default(), new.unwrap_or_default());
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
@@ -22,7 +21,7 @@ pub fn unified(name: &str, old: Option<&str>, new: Option<&str>) -> String {
     ollm_store::cut(&text, LONGEST).into_owned()
 }
 
-/// The name of one side. One that would not fit on a line is quoted.
+/// The name of one side; a name that does not fit on one line is quoted.
 fn side(prefix: &str, name: &str, text: Option<&str>) -> String {
     if text.is_none() {
         return "/dev/null".to_owned();
@@ -41,7 +40,7 @@ fn side(prefix: &str, name: &str, text: Option<&str>) -> String {
     format!("\"{}\"", quoted.collect::<String>())
 }
 
-/// What replacing the bytes of a file amounts to.
+/// The change from the old bytes of a file to the new text.
 pub(crate) fn change(path: &Path, name: &str, old: Option<&[u8]>, new: &str) -> Change {
     let kind = if old.is_some() { EventKind::FileEdited } else { EventKind::FileCreated };
     let old = old.map(String::from_utf8_lossy);

@@ -3,7 +3,7 @@
 use ollm_protocol::tool::table::EDIT_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use super::{Bench, BuiltIn, Change, Description, ToolOutcome, args, diff, needs};
 use crate::workspace::Workspace;
 
 pub(crate) struct EditFile;
@@ -16,19 +16,19 @@ impl BuiltIn for EditFile {
                 text: "Replace one passage of a file. The old passage must occur exactly once.",
                 args: &[
                     needs("path", "string", "The file"),
-                    needs("old", "string", "The passage as it is, with enough around it to occur only once"),
+                    needs("old", "string", "The exact passage, with enough around it to occur only once"),
                     needs("new", "string", "What to put in its place"),
                 ],
             }
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let change = change(args, bench.workspace)?;
         let after = change.content.as_deref().unwrap_or_default();
         bench.workspace.write(&change.path, after.as_bytes()).map_err(|error| error.to_string())?;
         let text = format!("edited {}\n{}", bench.workspace.name(&change.path), change.diff);
-        Ok(Done { change: Some(change), ..Done::text(text) })
+        Ok(ToolOutcome { change: Some(change), ..ToolOutcome::text(text) })
     }
 
     fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
@@ -36,7 +36,7 @@ impl BuiltIn for EditFile {
     }
 }
 
-/// What would become of the file.
+/// The change that the call would make.
 fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
     let (old, new) = (args::text(args, "old")?, args::text(args, "new")?);
     let path = workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;

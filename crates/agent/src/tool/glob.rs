@@ -1,12 +1,12 @@
-//! `glob`: files by their names.
+//! `glob`: finds files by their names.
 
 use ollm_protocol::FilePatterns;
 use ollm_protocol::tool::table::GLOB;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, args, needs, walk};
+use super::{Bench, BuiltIn, Description, ToolOutcome, args, needs, walk};
 
-/// More names than this are not listed.
+/// The most names that are listed.
 const MOST: usize = 500;
 
 pub(crate) struct Glob;
@@ -22,7 +22,7 @@ impl BuiltIn for Glob {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let pattern = args::text(args, "pattern")?.to_owned();
         let patterns = FilePatterns::parse(&[pattern]).map_err(|error| format!("`pattern` is no pattern: {error}"))?;
         let mut found = Vec::new();
@@ -37,6 +37,6 @@ impl BuiltIn for Glob {
         if !whole {
             text.push_str("\n[there may be more; narrow the pattern]");
         }
-        Ok(Done::text(text))
+        Ok(ToolOutcome::text(text))
     }
 }

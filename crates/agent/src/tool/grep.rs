@@ -1,4 +1,4 @@
-//! `grep`: lines that fit an expression.
+//! `grep`: finds lines that match a regular expression.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use ollm_protocol::tool::table::GREP;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, args, needs, takes, walk};
+use super::{Bench, BuiltIn, Description, ToolOutcome, args, needs, takes, walk};
 
-/// More lines than this are not listed.
+/// The most lines that are listed.
 const MOST: usize = 500;
-/// Longer lines are cut.
+/// The longest line; longer ones are cut.
 const LONGEST_LINE: usize = 500;
 
 pub(crate) struct Grep;
@@ -29,7 +29,7 @@ impl BuiltIn for Grep {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let pattern = args::text(args, "pattern")?;
         let built = RegexBuilder::new(pattern).size_limit(1 << 20).build();
         let expression = built.map_err(|error| format!("`pattern` is no expression: {error}"))?;
@@ -40,7 +40,7 @@ impl BuiltIn for Grep {
         let mut found = String::new();
         let mut count = 0;
         let whole = walk::files(&path, bench.cancel, |file| {
-            // What is no text, or too large, or gone meanwhile, has no lines.
+            // A file that is not text, too large or already gone has no lines.
             if let Ok(Some(bytes)) = bench.workspace.read(file)
                 && !bytes.contains(&0)
             {
@@ -55,7 +55,7 @@ impl BuiltIn for Grep {
         if !whole {
             found.push_str("\n[there may be more; narrow the expression or the path]");
         }
-        Ok(Done::text(found))
+        Ok(ToolOutcome::text(found))
     }
 }
 

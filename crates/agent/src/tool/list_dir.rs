@@ -1,11 +1,11 @@
-//! `list_dir`: what is in a folder.
+//! `list_dir`: lists the entries of a folder.
 
 use ollm_protocol::tool::table::LIST_DIR;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, args, takes};
+use super::{Bench, BuiltIn, Description, ToolOutcome, args, takes};
 
-/// More entries than this are only counted.
+/// The most entries that are listed; further ones are only counted.
 const MOST: usize = 1000;
 
 pub(crate) struct ListDir;
@@ -21,7 +21,7 @@ impl BuiltIn for ListDir {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let path = bench.workspace.resolve(args::folder(args)?).map_err(|error| error.to_string())?;
         let name = bench.workspace.name(&path);
         let entries = std::fs::read_dir(&path).map_err(|error| format!("cannot list {name}: {error}"))?;
@@ -45,6 +45,6 @@ impl BuiltIn for ListDir {
             text.push_str(&more.to_string());
             text.push_str(" more]");
         }
-        Ok(Done::text(text))
+        Ok(ToolOutcome::text(text))
     }
 }

@@ -1,4 +1,4 @@
-//! `shell`: a command line, in a process group of its own, with a deadline and a cap.
+//! `shell`: runs a command line in a separate process group, with a deadline and a limit on output.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,14 @@ use ollm_process::{End, Job, Limits, Outcome, Stream};
 use ollm_protocol::tool::table::SHELL;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, ShellSettings, args, needs, spill};
+use crate::port::Failure;
 
-/// The most output the model is shown; the middle is left out.
+use super::{Bench, BuiltIn, Description, ShellSettings, ToolOutcome, args, needs, spill};
+
+/// The most output that the model is shown; the middle is omitted.
 const SHOWN: usize = 32 << 10;
+/// The most of standard error that hooks for failures get.
+const LONGEST_STACK: usize = 8 << 10;
 
 pub(crate) struct Shell;
 
@@ -24,7 +28,7 @@ impl BuiltIn for Shell {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let command = args::text(args, "command")?;
         if command.contains('\0') {
             return Err("`command` must not contain a NUL character".to_owned());
@@ -48,11 +52,11 @@ impl BuiltIn for Shell {
         for note in &notes {
             let _ = write!(done.text, "\n[box: {note}]");
         }
-        Ok(Done { notes, ..done })
+        Ok(ToolOutcome { notes, ..done })
     }
 }
 
-fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> Done {
+fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> ToolOutcome {
     let shown = |bytes: &[u8], what: &str| {
         let text = String::from_utf8_lossy(bytes);
         spill::fit(text.trim_end_matches('\n'), SHOWN.min(most / 2), what, &settings.spill)
@@ -64,6 +68,7 @@ fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> Done {
     }
     let end = ended(&outcome.end, settings);
     let failed = end.is_some();
+    let failure = end.as_ref().and_then(|end| failure(end, &outcome.stderr));
     if let Some(end) = end {
         let _ = write!(text, "{}[{end}]", if text.is_empty() { "" } else { "\n" });
     }
@@ -73,10 +78,18 @@ fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> Done {
     if text.is_empty() {
         text.push_str("[no output]");
     }
-    Done { text, failed, ..Done::default() }
+    ToolOutcome { text, failed, failure, ..ToolOutcome::default() }
 }
 
-/// What is to be said about the end of a command, if it was not a good one.
+/// Why a command failed, with its standard error if that is more than one line.
+fn failure(end: &str, stderr: &[u8]) -> Option<Failure> {
+    let tail = stderr.get(stderr.len().saturating_sub(LONGEST_STACK)..).unwrap_or(stderr);
+    let text = String::from_utf8_lossy(tail).trim().to_owned();
+    let (_, last) = text.rsplit_once('\n')?;
+    Some(Failure { message: format!("{end}: {last}"), stack: Some(text) })
+}
+
+/// A note on the end of a command, if it did not succeed.
 fn ended(end: &End, settings: &ShellSettings) -> Option<String> {
     match end {
         End::Exited(0) => None,

@@ -1,11 +1,11 @@
-//! `task`: a piece of work for a sub-agent, which has a conversation of its own. The session runs it.
+//! `task`: starts a sub-agent with its own conversation. The session runs it.
 
 use ollm_protocol::tool::table::TASK;
 use serde_json::{Map, Value};
 
 use super::{Description, args, needs, takes};
 
-/// What the model is told about it.
+/// Its description for the model.
 pub(crate) const DESCRIPTION: Description = Description {
     declaration: TASK,
     text: "Have a sub-agent do a piece of work. It knows only your prompt, works with the same files, and answers with a report.",
@@ -15,7 +15,7 @@ pub(crate) const DESCRIPTION: Description = Description {
     ],
 };
 
-/// A piece of work.
+/// A task for a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     pub(crate) prompt: String,
@@ -24,7 +24,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Reads what the model wrote.
+    /// Reads the model's arguments.
     pub(crate) fn read(given: &Map<String, Value>) -> Result<Task, String> {
         let prompt = args::text(given, "prompt")?.to_owned();
         if prompt.trim().is_empty() {

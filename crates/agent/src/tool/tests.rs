@@ -1,4 +1,4 @@
-//! Every tool with good and bad arguments, in a folder of its own.
+//! Tests every tool with good and bad arguments, in a temporary folder.
 
 use super::*;
 use ollm_protocol::tool::{declared, effects_of};
@@ -37,7 +37,7 @@ impl World {
         fs::read_to_string(self.folder.path().join("w").join(name)).unwrap()
     }
 
-    fn run(&mut self, tool: &str, args: Value) -> Result<Done, String> {
+    fn run(&mut self, tool: &str, args: Value) -> Result<ToolOutcome, String> {
         let Value::Object(args) = args else { panic!("arguments are an object") };
         let mut bench = Bench {
             workspace: &self.workspace,
@@ -83,7 +83,7 @@ fn names_are_unique_and_schemas_complete() {
     assert_eq!(names.len(), count);
 }
 
-/// A tool with arguments of usual names needs no row in the table of tools; any other one does.
+/// A tool whose arguments have usual names needs no row in the table of tools; any other tool does.
 #[test]
 fn guards_find_every_effect_that_a_tool_declares() {
     for tool in TOOLS {
@@ -134,6 +134,27 @@ fn a_file_is_read_whole_or_in_part() {
     assert!(world.fault("read_file", json!({})).contains("`path` is missing"));
     assert!(world.fault("read_file", json!({"path": 7})).contains("must be a text"));
     assert!(world.fault("read_file", json!({"path": "a", "offset": -1})).contains("whole number"));
+}
+
+#[test]
+fn a_line_of_any_length_is_read_piece_by_piece() {
+    let mut world = World::new();
+    let line = "0é".repeat(MOST);
+    world.file("long", format!("first\n{line}\r\nlast\n"));
+    let (mut read, mut column) = (String::new(), 1);
+    loop {
+        let piece = world.text("read_file", json!({"path": "long", "offset": 2, "column": column}));
+        let (text, note) = piece.rsplit_once("\n[").unwrap();
+        assert!(text.len() <= MOST && !text.is_empty(), "{note}");
+        read.push_str(text);
+        let Some((_, next)) = note.split_once("; go on with offset 2 and column ") else { break };
+        column = next.trim_end_matches(']').parse().unwrap();
+    }
+    assert_eq!(read, line);
+    let before = world.text("read_file", json!({"path": "long"}));
+    assert_eq!(before, "first\n\n[lines 1 to 1 of 3; use offset and limit for others]");
+    let beyond = world.text("read_file", json!({"path": "long", "column": 99}));
+    assert_eq!(beyond, "\n[bytes 6 to 5 of the 5 in line 1]");
 }
 
 #[test]

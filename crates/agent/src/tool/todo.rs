@@ -1,24 +1,24 @@
-//! `todo`: the model's own list of what it is about.
+//! `todo`: the model's own list of its tasks.
 
 use ollm_protocol::tool::table::TODO;
 use serde_json::{Map, Value};
 
-use super::{Argument, Bench, BuiltIn, Description, Done, lists, needs, takes};
+use super::{Argument, Bench, BuiltIn, Description, ToolOutcome, lists, needs, takes};
 
-/// A longer list is no plan.
+/// The most items of a list.
 const MOST: usize = 100;
 
-/// One thing to do.
+/// One item of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     text: String,
     status: &'static str,
 }
 
-/// How far a thing can be.
+/// The states of an item.
 const STATES: &[(&str, &str)] = &[("pending", "[ ]"), ("in_progress", "[~]"), ("done", "[x]")];
 
-/// What is known of a thing.
+/// The fields of an item.
 const FIELDS: &[Argument] =
     &[needs("text", "string", "What is to be done"), takes("status", "string", "pending, in_progress or done")];
 
@@ -35,14 +35,14 @@ impl BuiltIn for Todo {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let items = args.get("items").and_then(Value::as_array).ok_or("`items` must be a list")?;
         if items.len() > MOST {
             return Err(format!("`items` has {} entries; at most {MOST} are kept", items.len()));
         }
         *bench.todos = items.iter().map(item).collect::<Result<_, _>>()?;
         let lines: Vec<String> = bench.todos.iter().map(line).collect();
-        Ok(Done::text(if lines.is_empty() { "the list is empty".to_owned() } else { lines.join("\n") }))
+        Ok(ToolOutcome::text(if lines.is_empty() { "the list is empty".to_owned() } else { lines.join("\n") }))
     }
 }
 

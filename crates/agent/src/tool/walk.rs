@@ -1,4 +1,4 @@
-//! All files below a folder, without what version control ignores, without following links.
+//! Walks all files below a folder, except those that version control ignores, without following links.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use ignore::WalkBuilder;
 
 use crate::cancel::Cancel;
 
-/// More entries than this are not looked at.
+/// The most entries that are visited.
 const MOST: usize = 100_000;
 
-/// Calls `visit` for every file, in order of names, until it says to stop; says whether everything was seen.
+/// Calls `visit` for every file, in the order of names, until it returns false; returns whether every file was visited.
 pub(crate) fn files(folder: &Path, cancel: &Cancel, mut visit: impl FnMut(&Path) -> bool) -> Result<bool, String> {
     let walk = WalkBuilder::new(folder)
         .hidden(false)
         .follow_links(false)
-        // The person's own ignore file lies at home, where we do not look.
+        // The person's own ignore file is in the home folder, which we do not read.
         .git_global(false)
         .require_git(false)
         .filter_entry(|entry| entry.file_name() != ".git")
@@ -27,7 +27,7 @@ pub(crate) fn files(folder: &Path, cancel: &Cancel, mut visit: impl FnMut(&Path)
         if seen > MOST {
             return Ok(false);
         }
-        // What cannot be read is not there.
+        // An unreadable entry counts as missing.
         let Ok(entry) = entry else { continue };
         if entry.file_type().is_some_and(|kind| kind.is_file()) && !visit(entry.path()) {
             return Ok(false);

@@ -1,10 +1,10 @@
-//! `write_file`: a file with this content, whatever was there before.
+//! `write_file`: creates a file with this content, or replaces its content.
 
 use ollm_protocol::EventKind;
 use ollm_protocol::tool::table::WRITE_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use super::{Bench, BuiltIn, Change, Description, ToolOutcome, args, diff, needs};
 use crate::workspace::{LARGEST, Workspace};
 
 pub(crate) struct WriteFile;
@@ -20,13 +20,13 @@ impl BuiltIn for WriteFile {
         }
     }
 
-    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<ToolOutcome, String> {
         let change = change(args, bench.workspace)?;
         let content = change.content.as_deref().unwrap_or_default();
         bench.workspace.write(&change.path, content.as_bytes()).map_err(|error| error.to_string())?;
         let verb = if change.kind == EventKind::FileCreated { "created" } else { "replaced" };
         let text = format!("{verb} {}, {} bytes", bench.workspace.name(&change.path), content.len());
-        Ok(Done { change: Some(change), ..Done::text(text) })
+        Ok(ToolOutcome { change: Some(change), ..ToolOutcome::text(text) })
     }
 
     fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
@@ -34,7 +34,7 @@ impl BuiltIn for WriteFile {
     }
 }
 
-/// What would become of the file.
+/// The change that the call would make.
 fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
     let content = args::text(args, "content")?;
     if content.len() as u64 > LARGEST {

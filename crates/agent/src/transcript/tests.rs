@@ -1,10 +1,10 @@
-//! A session's file, torn at every byte.
+//! Tests a session's file that is cut at every byte.
 
 use super::*;
 use crate::message::{Arguments, Call};
 use std::os::unix::fs::PermissionsExt;
 
-/// A transcript on a disk that is full.
+/// A transcript on a full disk.
 pub(crate) fn full() -> Transcript {
     let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
     Transcript { file, path: "/dev/full".into(), length: 0, redactor: Arc::default() }
@@ -126,7 +126,7 @@ fn a_full_disk_is_an_error_and_no_panic() {
 fn a_shortened_conversation_is_resumed_shortened() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a");
-    let squeeze = Squeeze { head: 0, tail: 1, summary: "earlier".into() };
+    let squeeze = Squeeze { head: 0, tail: 1, notes: 0, summary: "earlier".into() };
     let mut file = OpenOptions::new().append(true).open(path).unwrap();
     writeln!(file, "{}", json!({"compressed": squeeze.to_json()})).unwrap();
     let saved = load(folder.path(), "a").unwrap();

@@ -47,6 +47,9 @@ fn what_is_not_approved_does_not_happen_and_has_no_end() {
         let request = &world.data(EventKind::ApprovalRequest)[0];
         assert_eq!((&request["operation"], &request["requester"]), (&json!("write_file"), &json!("agent")));
         assert_eq!(request["details"]["args"]["path"], "a");
+        let shown = world.shown("rejected");
+        assert!(shown.len() == 1 && shown[0].contains(r#""path":"a""#), "{shown:?}");
+        assert!(shown[0].contains(told), "{shown:?}");
     }
 }
 
@@ -122,7 +125,7 @@ fn allow_skips_the_question_of_a_mode_and_nothing_more() {
 
 #[test]
 fn a_question_of_a_hook_carries_its_reason_and_is_a_refusal_where_nobody_is_there() {
-    let told = json!({"last": ["Tool execution blocked by hook: ", "looks odd", "nobody can be asked"]});
+    let told = json!({"last": ["Tool execution blocked by hook: ", "looks odd", "no person can be asked"]});
     let answers = [calls(&[("shell", json!({"command": "touch x"}))]), expecting(text("ok"), told)];
     let mut world = World::new(&answers).on(EventKind::BeforeTool, flow(Flow::Ask, "looks odd"));
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);

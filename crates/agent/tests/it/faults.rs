@@ -103,7 +103,7 @@ fn the_same_call_over_and_over_is_stopped() {
     let mut world = World::new(&answers);
     let mut session = world.start();
     let TurnEnd::Bounded(why) = session.say("go", None)[0].end.clone() else { panic!("it must end") };
-    assert_eq!(why, "the model made the same call of list_dir 7 times in a row; the turn ends");
+    assert_eq!(why, "the model wanted the same call of list_dir 7 times in a row, of which 3 were made; the turn ends");
     session.end();
     assert_eq!(world.data(EventKind::AfterTool).len(), 3, "three times it is run");
     assert_eq!(world.events().last(), Some(&"session_end"));
@@ -116,7 +116,7 @@ fn a_cycle_of_calls_is_stopped_and_one_whose_results_change_is_not() {
     let mut world = World::new(&answers);
     std::fs::write(world.path("a"), "x").unwrap();
     let TurnEnd::Bounded(why) = world.start().say("go", None)[0].end.clone() else { panic!("it must end") };
-    assert_eq!(why, "the model made the same 2 calls 7 times in a row; the turn ends");
+    assert_eq!(why, "the model wanted the same 2 calls 7 times in a row, of which 3 were made; the turn ends");
     let mut answers = vec![calls(&[("shell", json!({"command": "echo x >> a; wc -l < a"}))]); 12];
     answers.push(text("done"));
     let mut world = World::new(&answers);
@@ -177,7 +177,7 @@ fn with_odd(odd: fn(&Order) -> ToolResult, told: &str) -> World {
 fn a_tool_that_hangs_is_given_up() {
     let mut world = with_odd(
         |order| {
-            // Well-behaved in one respect: it stops when nobody waits any more.
+            // Well-behaved in one respect: it stops when the caller no longer waits.
             assert!(order.cancel.wait(Duration::from_mins(10)));
             ToolResult::text("late")
         },

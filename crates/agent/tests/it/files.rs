@@ -56,7 +56,7 @@ fn prompts_about_the_agents_own_changes_are_a_chain_with_an_end() {
         answered += session.answer_hooks().len();
     }
     assert_eq!(answered, 3);
-    // Somebody else's edit begins a new one.
+    // Another author's edit begins a new one.
     session.file_changed(change(10), ChangedBy::Others);
     assert_eq!(session.answer_hooks().len(), 1);
     drop(session);

@@ -73,7 +73,7 @@ impl Reader {
             let stops = self.stops()?;
             let goes_on = matches!(self.next(), Some(EventKind::ContextOverflow | EventKind::BeforeToolSelection));
             match (stops, goes_on) {
-                (true, true) => return Err("the turn goes on although nobody asked for it".to_owned()),
+                (true, true) => return Err("the turn goes on although not asked for".to_owned()),
                 (_, false) => return Ok(()),
                 (false, true) => {}
             }

@@ -1,11 +1,13 @@
-//! Events come in the promised order, whatever model, hooks, tools and people do.
+//! Events come in the promised order, for every model, hook, tool and person.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_agent::{Answer, Approval, Cancel, Consent, Decision, Model, ModelError, Order, Piece, Question, ToolSource};
+use ollm_agent::{
+    Approval, Cancel, Consent, Decision, Model, ModelAnswer, ModelError, Order, Piece, Question, ToolSource,
+};
 use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult, ToolSchema};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -138,11 +140,11 @@ impl Model for Moody {
         "moody"
     }
 
-    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         let url = || "http://moody/v1".to_owned();
         self.more.store(false, Ordering::Relaxed);
         match self.moods.pop_front() {
-            None => Ok(Answer::default()),
+            None => Ok(ModelAnswer::default()),
             Some(Mood::Answers(answer)) => {
                 self.more.store(answer.get("tool_calls").is_some(), Ordering::Relaxed);
                 replay(&[answer]).answer(question, hear)
@@ -192,7 +194,7 @@ impl ToolSource for Fickle {
                 if order.name == "x__interrupts" {
                     self.0.interrupt();
                 }
-                // It hangs until nobody waits any more.
+                // It hangs until the caller no longer waits.
                 order.cancel.wait(Duration::from_mins(10));
                 ToolResult::text("late")
             }
@@ -280,9 +282,13 @@ proptest! {
         // Each error is told of, by exactly one notification.
         let told = world.data(EventKind::Notification).iter().filter(|data| data["event_type"] == "error").count();
         prop_assert_eq!(told, world.data(EventKind::Error).len());
-        // A failed tool is shown by its result.
+        // A failed tool, and a call that cannot be made, is shown by its result.
         let errors = world.data(EventKind::Error);
-        let tools = errors.iter().filter(|data| data["error"]["message"].as_str().unwrap().starts_with("the tool "));
+        let is_of_tool = |data: &&Value| {
+            let message = data["error"]["message"].as_str().unwrap();
+            ["the tool ", "the call of "].iter().any(|start| message.starts_with(start))
+        };
+        let tools = errors.iter().filter(is_of_tool);
         let shown = world.shown("error").len() + tools.count();
         prop_assert_eq!(shown, told, "what is shown is told to the hooks, and nothing else");
     }

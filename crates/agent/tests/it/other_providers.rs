@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ollm_agent::{
-    Anthropic, Cancel, Connection, Cut, Message, Model, ModelError, Patience, Piece, Question, Responses, TurnEnd,
+    Anthropic, Cancel, Connection, CutReason, Message, Model, ModelError, Patience, Piece, Question, Responses, TurnEnd,
 };
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelReplyEnd, ModelServer, ScriptedCall, reply_to_agent};
@@ -33,7 +33,7 @@ fn stream(events: &[Value]) -> ModelReply {
     ModelReply::bytes(text.as_bytes(), 7, ModelReplyEnd::Whole)
 }
 
-fn ask(model: &mut dyn Model) -> (Vec<String>, Result<ollm_agent::Answer, ModelError>) {
+fn ask(model: &mut dyn Model) -> (Vec<String>, Result<ollm_agent::ModelAnswer, ModelError>) {
     let messages = [Message::User("hi".into())];
     let question = Question { messages: &messages, tools: &[], most: 1000, cancel: &Cancel::default() };
     let mut heard = Vec::new();
@@ -49,7 +49,7 @@ fn ask(model: &mut dyn Model) -> (Vec<String>, Result<ollm_agent::Answer, ModelE
 fn a_turn_with_a_call_runs_over_each_protocol() {
     for protocol in ["anthropic", "responses"] {
         let server = ModelServer::answering(|asked| {
-            reply_to_agent(asked, &ScriptedCall { tool: "shell", arguments: json!({"command": "echo hello"}) })
+            reply_to_agent(asked, &[ScriptedCall { tool: "shell", arguments: json!({"command": "echo hello"}) }])
         })
         .unwrap();
         let mut world = World::new(&[]);
@@ -68,7 +68,7 @@ fn a_turn_with_a_call_runs_over_each_protocol() {
 #[test]
 fn anthropic_gets_results_within_the_prompt_and_the_key_in_its_header() {
     let call = ScriptedCall { tool: "shell", arguments: json!({"command": "true"}) };
-    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, std::slice::from_ref(&call))).unwrap();
     let mut world = World::new(&[]);
     world.model = Some(Box::new(anthropic(&server)));
     world.start().say("go", None);
@@ -180,7 +180,7 @@ fn what_goes_wrong_is_told_in_plain_words() {
     let server = ModelServer::start(vec![stream(&failed), stream(&cut)]).unwrap();
     let mut model = responses(&server);
     assert!(ask(&mut model).1.unwrap_err().to_string().contains("out of memory"));
-    assert_eq!(ask(&mut model).1.unwrap().cut, Some(Cut::Length));
+    assert_eq!(ask(&mut model).1.unwrap().cut, Some(CutReason::Length));
     let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let long = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}});
     let denied = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}});
@@ -195,4 +195,73 @@ fn what_goes_wrong_is_told_in_plain_words() {
     let too_long = ask(&mut model).1.unwrap_err();
     assert!(matches!(too_long, ModelError::TooLong { window: Some(200_000), sent: Some(213_462), .. }), "{too_long:?}");
     assert!(ask(&mut model).1.unwrap_err().to_string().ends_with("set ANTHROPIC_API_KEY to your key and try again"));
+}
+
+#[test]
+fn counts_beyond_every_number_are_no_fault_of_ours() {
+    let most = u64::MAX;
+    let events = [
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": most, "cache_read_input_tokens": most}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": most}}),
+        json!({"type": "message_stop"}),
+    ];
+    let server = ModelServer::start(vec![stream(&events)]).unwrap();
+    let mut world = World::new(&[]);
+    world.model = Some(Box::new(anthropic(&server)));
+    let turns = world.start().say("go", None);
+    assert_eq!((&turns[0].end, turns[0].tokens), (&TurnEnd::Done, Some(most)));
+}
+
+/// Each protocol, at a server that answers `done`, after it refused what `refuses` is true of in these words.
+fn refusing(protocol: &str, refuses: fn(&Value) -> bool, words: &'static str) -> (ModelServer, Box<dyn Model>) {
+    let server = ModelServer::answering(move |asked| {
+        if asked.path.ends_with("/models") {
+            return Some(ModelReply::json(200, &json!({"data": [{"id": "m", "max_model_len": 5000}]})));
+        }
+        let refusal = ModelReply::json(400, &json!({"error": {"type": "invalid_request_error", "message": words}}));
+        if refuses(&asked.body) { Some(refusal) } else { reply_to_agent(asked, &[]) }
+    })
+    .unwrap();
+    let model: Box<dyn Model> = match protocol {
+        "anthropic" => Box::new(anthropic(&server)),
+        "responses" => Box::new(responses(&server)),
+        _ => Box::new(ollm_agent::OpenAi::new(connection(&server))),
+    };
+    (server, model)
+}
+
+#[test]
+fn what_a_model_lacks_is_done_without_over_each_protocol() {
+    for protocol in ["anthropic", "responses", "openai"] {
+        let (server, model) = refusing(protocol, |body| !body["tools"].is_null(), "m does not support tools");
+        let mut world = World::new(&[]);
+        world.model = Some(model);
+        let mut session = world.start();
+        for _ in 0..2 {
+            assert_eq!(session.say("go", None)[0].response, "done", "{protocol}");
+        }
+        session.end();
+        assert_eq!(world.shown("status"), ["status m cannot call tools; it goes on without them"], "{protocol}");
+        let questions = |server: &ModelServer| {
+            server.asked().into_iter().map(|asked| asked.body).filter(|body| !body.is_null()).collect::<Vec<_>>()
+        };
+        assert_eq!(questions(&server).len(), 3, "{protocol}: it is learnt once");
+        let has_system = |body: &Value| {
+            !body["system"].is_null() || !body["instructions"].is_null() || body.to_string().contains("\"system\"")
+        };
+        let (server, model) = refusing(protocol, has_system, "System role not supported");
+        let mut world = World::new(&[]);
+        world.model = Some(model);
+        assert_eq!(world.start().say("go", None)[0].response, "done", "{protocol}");
+        assert!(questions(&server)[1].to_string().contains(r"be good\n\ngo"), "{protocol}");
+    }
+}
+
+#[test]
+fn the_window_is_read_from_the_server_over_each_protocol() {
+    for protocol in ["anthropic", "responses", "openai"] {
+        let (_server, mut model) = refusing(protocol, |_| false, "");
+        assert_eq!(model.window(&Cancel::default()), Some(5000), "{protocol}");
+    }
 }

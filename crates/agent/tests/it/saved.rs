@@ -41,6 +41,21 @@ fn a_session_goes_on_where_it_ended() {
 }
 
 #[test]
+fn what_hooks_say_after_the_last_answer_is_read_when_a_conversation_goes_on() {
+    let note = Decision { system_messages: vec!["the tests fail".to_owned()], ..Decision::default() };
+    let mut world = World::new(&[text("done")]).on(EventKind::AfterAgent, note);
+    save(&mut world);
+    let mut session = world.start();
+    session.say("hi", None);
+    session.end();
+    let saved = load(&folder(&world), "s1").unwrap();
+    assert_eq!(saved.messages.last(), Some(&Message::System("the tests fail".to_owned())));
+    let mut world = World::new(&[expecting(text("ok"), json!({"contains": "the tests fail", "last": "more"}))]);
+    world.messages = saved.messages;
+    assert_eq!(world.start().say("more", None)[0].end, TurnEnd::Done);
+}
+
+#[test]
 fn everything_is_on_disk_before_the_next_event() {
     let mut world = World::new(&[calls(&[("shell", json!({"command": "true"}))]), text("done")]);
     save(&mut world);

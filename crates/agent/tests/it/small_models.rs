@@ -261,10 +261,93 @@ fn a_prompt_that_alone_is_too_long_is_told_once_and_the_conversation_stays_usabl
     let mut session = world.start();
     let turns = session.say(&"x".repeat(100_000), None);
     assert!(matches!(&turns[0].end, TurnEnd::Failed { code: "too_long", .. }), "{:?}", turns[0].end);
-    assert!(refused.load(Ordering::Relaxed) <= 3);
+    assert_eq!(refused.load(Ordering::Relaxed), 2);
     assert_eq!(session.say("short", None)[0].end, TurnEnd::Done);
     session.end();
     assert_eq!(world.shown("error").len(), 1);
+    let stays = world.shown("status").iter().filter(|status| status.contains("stays as long as before")).count();
+    assert_eq!(stays, 1, "{:?}", world.shown("status"));
+}
+
+/// vLLM's refusal, which names the room for the answer beside the window.
+fn vllm_too_long(sent: u64, window: u64) -> ModelReply {
+    let message = format!(
+        "This model's maximum context length is {window} tokens. However, you requested {} tokens ({sent} in the \
+         messages, 300 in the completion). Please reduce the length of the messages or completion.",
+        sent + 300
+    );
+    ModelReply::json(400, &json!({"object": "error", "message": message, "type": "BadRequestError", "code": 400}))
+}
+
+#[test]
+fn a_large_result_in_the_first_turn_is_shortened_where_the_server_refuses_or_swallows_it() {
+    for refuse in [llama_too_long as fn(u64, u64) -> ModelReply, vllm_too_long, |_, _| python_empty()] {
+        let window = 6000;
+        let read = json!({"path": "big"}).to_string();
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&sizes);
+        let server = ModelServer::answering(move |asked| {
+            if !asked.path.ends_with("/chat/completions") {
+                return Some(ModelReply::json(404, &json!({})));
+            }
+            let tokens = asked.body.to_string().len() as u64 / 4;
+            if tokens > window {
+                return Some(refuse(tokens, window));
+            }
+            taken.lock().unwrap().push(tokens);
+            let has_read = asked.body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
+            let call = [("c1", "read_file", read.as_str())];
+            let events = if has_read { answer_events("read", &[], 50) } else { answer_events("", &call, 50) };
+            Some(ModelReply::stream(&events, 4096))
+        })
+        .unwrap();
+        let mut world = world(openai(&server));
+        std::fs::write(world.path("big"), "a line of the file\n".repeat(5500)).unwrap();
+        let mut session = world.start();
+        let turns = session.say("what is in big?", None);
+        assert_eq!((turns[0].end.clone(), turns[0].response.as_str()), (TurnEnd::Done, "read"));
+        session.end();
+        let last = *sizes.lock().unwrap().last().unwrap();
+        assert!(last > 1500, "no more is cut than must be: {last}");
+    }
+}
+
+#[test]
+fn a_model_that_says_nothing_in_a_short_conversation_does_not_make_its_window_smaller() {
+    let server = chat_server(vec![says("one"), says("two"), python_empty(), says("three")]);
+    let mut world = world(openai(&server));
+    let mut session = world.start();
+    let ends: Vec<TurnEnd> =
+        (0..4).map(|turn| session.say(&format!("{turn} {}", "word ".repeat(100)), None)[0].end.clone()).collect();
+    assert!(matches!(&ends[2], TurnEnd::Failed { code: "empty", .. }), "{ends:?}");
+    assert_eq!([&ends[0], &ends[1], &ends[3]], [&TurnEnd::Done; 3]);
+    session.end();
+    assert!(world.data(EventKind::PreCompress).is_empty());
+    assert_eq!(chats(&server).len(), 4);
+}
+
+#[test]
+fn a_server_that_counts_the_same_of_every_question_is_told_of_once_and_keeps_its_conversation() {
+    let server = ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return Some(ModelReply::json(404, &json!({})));
+        }
+        let mut events = answer_events("ok", &[], 50);
+        events.pop();
+        events.push(json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 2}}));
+        Some(ModelReply::stream(&events, 4096))
+    })
+    .unwrap();
+    let mut world = world(openai(&server));
+    let mut session = world.start();
+    for turn in 0..20 {
+        assert_eq!(session.say(&format!("prompt {turn} {}", "x".repeat(900)), None)[0].end, TurnEnd::Done);
+    }
+    let prompts = session.messages().iter().filter(|message| message.content().starts_with("prompt ")).count();
+    assert!(prompts >= 16, "{prompts}");
+    session.end();
+    let told = world.shown("status").iter().filter(|status| status.contains("not believed any more")).count();
+    assert_eq!((told, world.data(EventKind::PostCompress).len()), (1, 1), "{:?}", world.shown("status"));
 }
 
 #[test]
@@ -417,8 +500,12 @@ fn ollamas_faults_are_told() {
     };
     let missing = ask(ollama_error(404, "model 'm' not found")).unwrap_err().to_string();
     assert!(missing.ends_with("fetch it first: `ollama pull m`"), "{missing}");
-    let foreign = ask(ModelReply::json(404, &json!({}))).unwrap_err().to_string();
-    assert!(foreign.contains("this is no Ollama"), "{foreign}");
+    let (headers, pieces) = (vec!["Content-Type: text/html".to_owned()], vec![b"<html>Log in</html>".to_vec()]);
+    let page = ModelReply::Pieces { status: 200, headers, pieces, end: ModelReplyEnd::Whole };
+    for reply in [ModelReply::json(404, &json!({})), page] {
+        let foreign = ask(reply).unwrap_err().to_string();
+        assert!(foreign.contains("this is no Ollama"), "{foreign}");
+    }
     let broken = ask(ModelReply::lines(&[json!({"error": "out of memory"})], 9)).unwrap_err().to_string();
     assert!(broken.contains("out of memory"), "{broken}");
     let half = json!({"message": {"role": "assistant", "content": "half"}, "done": false});
@@ -450,8 +537,41 @@ fn ollamas_window_is_what_the_model_was_loaded_with() {
     assert_eq!(set.window(&cancel), Some(2000));
 }
 
+/// An Ollama that takes what it is sent, drops the oldest messages that have no room, and tells its window once the model
+/// is loaded.
+fn dropper(window: u64) -> (ModelServer, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (count, loaded) = (Arc::clone(&dropped), AtomicUsize::new(0));
+    let server = ModelServer::answering(move |asked| {
+        if asked.path == "/api/ps" {
+            let models = [("m:latest", window)];
+            return Some(ollama_ps(&models[..loaded.load(Ordering::Relaxed)]));
+        }
+        if asked.path != "/api/chat" {
+            return Some(ModelReply::json(404, &json!({})));
+        }
+        loaded.store(1, Ordering::Relaxed);
+        let size = |value: &Value| value.to_string().len() as u64 / 4;
+        let messages = asked.body["messages"].as_array().unwrap();
+        let (system, rest) = messages.split_first().unwrap();
+        if system["content"].as_str().unwrap_or_default().starts_with("You sum up") {
+            return Some(ollama_answer("", "in short", &[], 50));
+        }
+        let mut kept = rest;
+        let read = |kept: &[Value]| size(system) + size(&asked.body["tools"]) + kept.iter().map(size).sum::<u64>();
+        while read(kept) > window && kept.len() > 1 {
+            kept = &kept[1..];
+        }
+        count.fetch_add(usize::from(kept.len() < rest.len()), Ordering::Relaxed);
+        let words = if kept.len() < rest.len() { "of a part" } else { "of all" };
+        Some(ollama_counted(("", words), &[], ("stop", read(kept).min(window), 10), 50))
+    })
+    .unwrap();
+    (server, dropped)
+}
+
 #[test]
-fn messages_that_ollama_dropped_are_noticed() {
+fn a_server_whose_count_shows_that_it_dropped_messages_is_asked_again_in_the_same_turn() {
     let reads = Mutex::new(vec![1500u64, 3000, 2048, 900].into_iter());
     let server = ModelServer::answering(move |asked| {
         if asked.path != "/api/chat" {
@@ -460,18 +580,50 @@ fn messages_that_ollama_dropped_are_noticed() {
         if asked.body["messages"][0]["content"].as_str().unwrap_or_default().starts_with("You sum up") {
             return Some(ollama_answer("", "in short", &[], 50));
         }
-        Some(ollama_counted(("", "ok"), &[], ("stop", reads.lock().unwrap().next()?, 10), 50))
+        let read = reads.lock().unwrap().next()?;
+        let words = if read == 2048 { "of a part" } else { "of all" };
+        Some(ollama_counted(("", words), &[], ("stop", read, 10), 50))
     })
     .unwrap();
     let mut world = world(ollama(&server));
     let mut session = world.start();
-    for _ in 0..4 {
-        assert_eq!(session.say(&"x".repeat(6000), None)[0].end, TurnEnd::Done);
+    for _ in 0..3 {
+        let turns = session.say(&"x".repeat(6000), None);
+        assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "of all"));
     }
+    assert!(!session.messages().iter().any(|message| message.content() == "of a part"));
     session.end();
     let told = world.shown("status the server dropped");
     assert_eq!(told.len(), 1, "{:?}", world.shown("status"));
-    assert_eq!(world.data(EventKind::ContextOverflow)[0]["maxSize"], 2058, "before the next question room is made");
+    assert_eq!(world.data(EventKind::ContextOverflow)[0]["maxSize"], 2058);
+    assert_eq!(world.data(EventKind::BeforeModel).len(), world.data(EventKind::AfterModel).len());
+}
+
+#[test]
+fn a_window_that_is_told_once_the_model_is_loaded_is_kept_from_then_on() {
+    let (server, dropped) = dropper(4096);
+    let mut world = world(ollama(&server));
+    let mut session = world.start();
+    for turn in 0..12 {
+        let turns = session.say(&format!("{turn} {}", "word ".repeat(500)), None);
+        assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "of all"), "turn {turn}");
+    }
+    assert_eq!(dropped.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_first_question_of_a_long_conversation_is_asked_again_where_it_was_cut() {
+    let (server, dropped) = dropper(4096);
+    let mut world = world(ollama(&server));
+    let answer = Message::Assistant { content: "ok".into(), calls: Vec::new() };
+    let exchange = |at| [Message::User(format!("{at} {}", "word ".repeat(500))), answer.clone()];
+    world.messages = std::iter::once(Message::System("be good".into())).chain((0..20).flat_map(exchange)).collect();
+    let mut session = world.start();
+    let turns = session.say("and now?", None);
+    assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "of all"));
+    session.end();
+    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    assert_eq!(world.shown("status the server dropped").len(), 1, "{:?}", world.shown("status"));
 }
 
 #[test]
@@ -517,4 +669,346 @@ fn a_silent_model_gives_signs_of_life() {
     let mut waits = 0;
     openai(&server).answer(&question, &mut |piece| waits += usize::from(matches!(piece, Piece::Waiting(_)))).unwrap();
     assert_eq!(waits, 0, "a quick answer is no wait");
+}
+
+/// A server that has a file read part by part, ten times, and then answers. Its window is real, even if it tells
+/// another one.
+fn reader_of_parts(window: u64, tells: bool) -> (ModelServer, Arc<Mutex<Vec<u64>>>) {
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let (seen, step) = (Arc::clone(&sizes), AtomicUsize::new(0));
+    let server = ModelServer::answering(move |asked| {
+        if asked.path.ends_with("/models") && tells {
+            return Some(llama_models(window));
+        }
+        if !asked.path.ends_with("/chat/completions") {
+            return Some(ModelReply::json(404, &json!({})));
+        }
+        let tokens = (asked.body["messages"].to_string().len() + asked.body["tools"].to_string().len()) as u64 / 4;
+        seen.lock().unwrap().push(tokens);
+        if tokens > window {
+            return Some(llama_too_long(tokens, window));
+        }
+        let summing = asked.body["messages"][0]["content"].as_str().unwrap_or_default().starts_with("You sum up");
+        let step = if summing { 10 } else { step.fetch_add(1, Ordering::Relaxed) };
+        let part = json!({"path": "big", "offset": step * 50 + 1, "limit": 30}).to_string();
+        let mut events = match (summing, step) {
+            (true, _) => answer_events("it read some parts", &[], 50),
+            (false, 0..10) => answer_events("", &[("c1", "read_file", part.as_str())], 50),
+            (false, _) => answer_events("I read it", &[], 50),
+        };
+        events.pop();
+        events.push(json!({"choices": [], "usage": {"prompt_tokens": tokens, "completion_tokens": 20}}));
+        Some(ModelReply::stream(&events, 4096))
+    })
+    .unwrap();
+    (server, sizes)
+}
+
+#[test]
+fn room_is_made_again_and_again_in_a_turn_of_many_calls() {
+    for (window, tells, set) in [(2000, false, Some(2000)), (2000, true, None), (2600, false, None)] {
+        let (server, sizes) = reader_of_parts(window, tells);
+        let mut world = world(openai(&server)).limits(|limits| limits.context = set);
+        std::fs::write(world.path("big"), "a line of the file\n".repeat(1000)).unwrap();
+        let mut session = world.start();
+        let turns = session.say(&"word ".repeat(480), None);
+        let sizes = sizes.lock().unwrap().clone();
+        assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "I read it"), "{window} {sizes:?}");
+        let refused = sizes.iter().filter(|size| **size > window).count();
+        assert!(refused <= usize::from(!tells && set.is_none()) * 3, "{window} {sizes:?}");
+        session.end();
+        assert_eq!(world.data(EventKind::PreCompress).len(), world.data(EventKind::PostCompress).len());
+        let sizes = |kind| world.data(kind).iter().map(|data| data["size"].as_u64()).collect::<Vec<_>>();
+        assert!(
+            sizes(EventKind::PreCompress)
+                .into_iter()
+                .zip(sizes(EventKind::PostCompress))
+                .all(|(pre, post)| post <= pre)
+        );
+    }
+}
+
+/// A server whose summaries are these; everything else it answers with `ok`.
+fn summing_up(summary: impl Fn() -> ModelReply + Send + Sync + 'static) -> ModelServer {
+    ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return Some(ModelReply::json(404, &json!({})));
+        }
+        let summing = asked.body["messages"][0]["content"].as_str().unwrap_or_default().starts_with("You sum up");
+        Some(if summing { summary() } else { says("ok") })
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_server_that_keeps_a_summary_waiting_is_told_of() {
+    let server = chat_server(vec![says("one"), says("two"), llama_loading(), says("in short")]);
+    let mut world = world(openai(&server));
+    let mut session = world.start();
+    for prompt in ["first", "second"] {
+        session.say(&format!("{prompt} {}", "x".repeat(900)), None);
+    }
+    assert_eq!(session.compress(), Ok("in short".to_owned()));
+    session.end();
+    assert!(world.shown("status").iter().any(|told| told.contains("is loading the model")), "{:?}", world.shown(""));
+}
+
+#[test]
+fn a_summary_is_shorter_than_what_it_stands_for_and_it_is_told_where_it_is_cut() {
+    let mut ran_out = answer_events("It began with", &[], 50);
+    for event in &mut ran_out {
+        if event["choices"][0]["finish_reason"] == "stop" {
+            event["choices"][0]["finish_reason"] = json!("length");
+        }
+    }
+    for summary in [says(&"long summary ".repeat(600)), ModelReply::stream(&ran_out, 99)] {
+        let server = summing_up(move || summary.clone());
+        let mut world = world(openai(&server));
+        let mut session = world.start();
+        for prompt in ["first", "second", "third"] {
+            session.say(&format!("{prompt} {}", "x".repeat(400)), None);
+        }
+        assert!(session.compress().is_ok());
+        session.end();
+        let size = |kind| world.data(kind)[0]["size"].as_u64().unwrap();
+        assert!(size(EventKind::PostCompress) < size(EventKind::PreCompress));
+        assert_eq!(world.shown("status the summary of the conversation was too long and is cut").len(), 1);
+    }
+}
+
+#[test]
+fn an_interruption_while_the_model_sums_up_leaves_the_conversation_as_it_was() {
+    let cancel = Cancel::default();
+    let (interrupt, half) = (cancel.clone(), ModelReply::bytes(b": wait\n\n", 9, ModelReplyEnd::Hanging));
+    let server = summing_up(move || {
+        interrupt.interrupt();
+        half.clone()
+    });
+    let mut world = world(openai(&server));
+    world.cancel = cancel;
+    let mut session = world.start();
+    for prompt in ["first", "second", "third"] {
+        session.say(&format!("{prompt} {}", "x".repeat(400)), None);
+    }
+    let before = session.messages().to_vec();
+    assert_eq!(session.compress(), Err("interrupted".to_owned()));
+    assert_eq!(session.messages(), before);
+    session.end();
+    assert_eq!(world.data(EventKind::PostCompress)[0]["summary"], "interrupted");
+}
+
+#[test]
+fn hooks_that_say_something_else_each_time_do_not_fill_a_small_window_for_good() {
+    let (server, refused) = narrow(3000, llama_too_long);
+    let mut count = 0;
+    let mut world = world(openai(&server)).hooks(move |event| match event.kind {
+        EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeAgent => {
+            count += 1;
+            let note = format!("note {count} {}", "n".repeat(150));
+            Decision { system_messages: vec![note], ..Decision::default() }
+        }
+        _ => Decision::default(),
+    });
+    let mut session = world.start();
+    for turn in 0..40 {
+        assert_eq!(session.say(&format!("prompt {turn}"), None)[0].end, TurnEnd::Done, "turn {turn}");
+    }
+    let first = session.messages().iter().any(|message| message.content().contains("note 1 "));
+    assert!(first, "what was said before the conversation began stays");
+    session.end();
+    assert!(refused.load(Ordering::Relaxed) <= 2);
+}
+
+#[test]
+fn a_page_in_place_of_a_stream_is_told() {
+    for (body, told) in [("<html><body>Log in first</body></html>", "a web page: Log in first"), ("teapot", "teapot")] {
+        let server = chat_server(vec![ModelReply::bytes(body.as_bytes(), 9, ModelReplyEnd::Whole)]);
+        let turns = world(openai(&server)).start().say("hi", None);
+        let TurnEnd::Failed { message, .. } = &turns[0].end else { panic!("{:?}", turns[0].end) };
+        assert!(message.ends_with(&format!("it holds no events, but {told}")), "{message}");
+    }
+}
+
+#[test]
+fn what_a_model_thought_is_no_part_of_the_next_question() {
+    let reads = Mutex::new(vec![1000u64, 1040, 1080].into_iter());
+    let server = ModelServer::answering(move |asked| {
+        if asked.path != "/api/chat" {
+            return Some(ModelReply::json(404, &json!({})));
+        }
+        let read = reads.lock().unwrap().next()?;
+        Some(ollama_counted(("a long thought", "ok"), &[], ("stop", read, 900), 50))
+    })
+    .unwrap();
+    let mut world = world(ollama(&server));
+    let mut session = world.start();
+    for _ in 0..3 {
+        assert_eq!(session.say("go on with it", None)[0].end, TurnEnd::Done);
+    }
+    session.end();
+    assert_eq!(world.shown("status"), Vec::<String>::new(), "nothing was dropped");
+}
+
+#[test]
+fn the_window_is_asked_for_before_a_question_only_where_that_is_long() {
+    let asked_first = |prompt: &str, read: bool| {
+        let answers = Mutex::new(vec![("", vec![("c1", "read_file", "{\"path\": \"big\"}")]), ("ok", vec![])]);
+        let server = ModelServer::answering(move |asked| {
+            if asked.path.ends_with("/models") {
+                return Some(llama_models(4096));
+            }
+            let answer = if read { answers.lock().unwrap().remove(0) } else { ("ok", vec![]) };
+            let mut events = answer_events(answer.0, &answer.1, 50);
+            events.pop();
+            Some(ModelReply::stream(&events, 4096))
+        })
+        .unwrap();
+        let mut world = world(openai(&server));
+        std::fs::write(world.path("big"), "a line of the file\n".repeat(5500)).unwrap();
+        let mut session = world.start();
+        assert_eq!(session.say(prompt, None)[0].end, TurnEnd::Done);
+        let longest = session.messages().iter().map(Message::size).max();
+        (server.asked().iter().map(|asked| asked.path.clone()).collect::<Vec<_>>(), longest)
+    };
+    let (models, chat) = ("/v1/models", "/v1/chat/completions");
+    assert_eq!(asked_first("hi", false).0, [chat]);
+    assert_eq!(asked_first(&"word ".repeat(2000), false).0, [models, chat]);
+    let (asked, longest) = asked_first("hi", true);
+    assert_eq!(asked, [chat, models, chat]);
+    assert!(longest < Some(8000), "a result has its share of the window: {longest:?}");
+}
+
+#[test]
+fn what_hooks_say_at_the_beginning_is_not_said_again_when_a_conversation_goes_on() {
+    let mut messages = Vec::new();
+    for _ in 0..3 {
+        let context = Decision { context: vec!["mind the gap".into()], ..Decision::default() };
+        let mut world = World::new(&[text("ok")]).on(EventKind::SessionStart, context);
+        world.messages = messages;
+        let mut session = world.start();
+        assert_eq!(session.say("hi", None)[0].end, TurnEnd::Done);
+        messages = session.messages().to_vec();
+    }
+    assert_eq!(messages.iter().filter(|message| message.content() == "mind the gap").count(), 1);
+}
+
+#[test]
+fn what_fills_the_window_for_good_is_named() {
+    let (server, _) = narrow(1500, llama_too_long);
+    let context = Decision { context: vec!["x".repeat(20_000)], ..Decision::default() };
+    let mut world = world(openai(&server)).on(EventKind::SessionStart, context);
+    let turns = world.start().say("hi", None);
+    let TurnEnd::Failed { message, .. } = &turns[0].end else { panic!("{:?}", turns[0].end) };
+    assert!(
+        message.contains("of which tools, instructions and what hooks said at the beginning take about"),
+        "{message}"
+    );
+}
+
+#[test]
+fn many_long_results_at_once_are_cut_to_what_has_room() {
+    let step = AtomicUsize::new(0);
+    let server = ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return None;
+        }
+        let tokens = (asked.body["messages"].to_string().len() + asked.body["tools"].to_string().len()) as u64 / 4;
+        if tokens > 4096 {
+            return Some(llama_too_long(tokens, 4096));
+        }
+        let parts: Vec<String> = (0..6).map(|at| json!({"path": "big", "offset": at * 100 + 1}).to_string()).collect();
+        let ids = ["a", "b", "c", "d", "e", "f"];
+        let calls: Vec<_> = ids.iter().zip(&parts).map(|(id, part)| (*id, "read_file", part.as_str())).collect();
+        let is_first = step.fetch_add(1, Ordering::Relaxed) == 0;
+        Some(ModelReply::stream(
+            &answer_events(if is_first { "" } else { "I read it" }, if is_first { &calls } else { &[] }, 99),
+            4096,
+        ))
+    })
+    .unwrap();
+    let mut world = world(openai(&server));
+    std::fs::write(world.path("big"), "a line of the file\n".repeat(5500)).unwrap();
+    let turns = world.start().say("read all of it", None);
+    assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "I read it"));
+}
+
+#[test]
+fn what_is_cut_of_unread_results_is_kept_where_the_model_may_read_it() {
+    let step = AtomicUsize::new(0);
+    let server = ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return None;
+        }
+        let commands = ["seq 1 900", "seq 2000 2900", "seq 3000 3900", "seq 5000 5900"];
+        let commands = commands.map(|command| json!({"command": command}).to_string());
+        let calls: Vec<_> =
+            ["a", "b", "c", "d"].iter().zip(&commands).map(|(id, args)| (*id, "shell", &**args)).collect();
+        let is_first = step.fetch_add(1, Ordering::Relaxed) == 0;
+        let (words, calls) = if is_first { ("", &calls[..]) } else { ("I read it", &[][..]) };
+        Some(ModelReply::stream(&answer_events(words, calls, 99), 4096))
+    })
+    .unwrap();
+    let mut world = world(openai(&server));
+    world.settings.limits.context = Some(2000);
+    let mut session = world.start();
+    assert_eq!(session.say("count", None)[0].end, TurnEnd::Done);
+    let results: Vec<&str> = session.messages().iter().filter(|it| it.role() == "tool").map(Message::content).collect();
+    assert_eq!(results.len(), 4);
+    for (result, first) in results.iter().zip(["1", "2000", "3000", "5000"]) {
+        let place = result.split("all of it is in ").nth(1).unwrap_or_else(|| panic!("{result}"));
+        let kept = std::fs::read_to_string(place.split(';').next().unwrap()).unwrap();
+        assert_eq!((kept.lines().next(), kept.lines().count() >= 900), (Some(first), true));
+    }
+}
+
+#[test]
+fn a_server_that_drops_a_large_result_and_tells_no_window_is_asked_again() {
+    let step = AtomicUsize::new(0);
+    let server = ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return None;
+        }
+        let read = asked.body.to_string().len() as u64 / 4;
+        let args = json!({"path": "big"}).to_string();
+        let is_first = step.fetch_add(1, Ordering::Relaxed) == 0;
+        let calls: &[_] = if is_first { &[("a", "read_file", args.as_str())] } else { &[] };
+        let words = if read > 8000 { "of a part" } else { "of all" };
+        let mut events = answer_events(if is_first { "" } else { words }, calls, 99);
+        events.push(json!({"choices": [], "usage": {"prompt_tokens": read.min(8000), "completion_tokens": 5}}));
+        Some(ModelReply::stream(&events, 4096))
+    })
+    .unwrap();
+    let mut world = world(openai(&server));
+    std::fs::write(world.path("big"), "a line of the file\n".repeat(5500)).unwrap();
+    let turns = world.start().say("read all of it", None);
+    assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "of all"));
+    assert_eq!(world.shown("status the server dropped").len(), 1, "{:?}", world.shown("status"));
+}
+
+#[test]
+fn an_empty_answer_to_a_long_prompt_says_that_it_may_be_too_long() {
+    let server = chat_server(vec![python_empty()]);
+    let mut world = world(openai(&server));
+    let turns = world.start().say(&"word ".repeat(20_000), None);
+    let TurnEnd::Failed { code: "empty", message } = &turns[0].end else { panic!("{:?}", turns[0].end) };
+    assert!(message.contains("tokens may be too much for it: ask with less"), "{message}");
+}
+
+#[test]
+fn a_template_that_refuses_everything_is_told_with_a_way_out() {
+    let server = chat_server(vec![llama_template("raise_exception(\"no such conversation\")")]);
+    let mut world = world(openai(&server));
+    let turns = world.start().say("go", None);
+    let TurnEnd::Failed { message, .. } = &turns[0].end else { panic!("{:?}", turns[0].end) };
+    assert!(message.contains("the model's chat template refuses this conversation: begin another one"), "{message}");
+}
+
+#[test]
+fn a_download_may_take_longer_than_an_answer() {
+    let step = json!({"status": "pulling abc", "digest": "sha256:abc", "total": 100, "completed": 40});
+    let steps = [vec![step; 40], vec![json!({"status": "success"})]].concat();
+    let server = ModelServer::start(vec![ModelReply::lines(&steps, 9)]).unwrap();
+    let patience = Patience { answer: Duration::ZERO, ..patience() };
+    let model = Ollama::new(Connection { patience, ..connection(&server) });
+    model.pull(&Cancel::default(), &mut |_| {}).unwrap();
 }

@@ -131,6 +131,15 @@ fn a_sub_agent_never_has_more_tools_than_whoever_gave_it_the_work() {
 }
 
 #[test]
+fn the_conversation_is_as_large_after_a_sub_agent_with_fewer_tools_as_before() {
+    let answers = [calls(&[("task", json!({"prompt": "look", "tools": ["shell"]}))]), text("seen"), text("end")];
+    let mut world = World::new(&answers);
+    world.start().say("go", None);
+    let size = |kind| world.data(kind)[0]["agent"]["context"]["size"].clone();
+    assert_eq!(size(EventKind::AfterTool), size(EventKind::SubagentStart));
+}
+
+#[test]
 fn guards_and_questions_apply_inside() {
     let answers = [
         task("work"),

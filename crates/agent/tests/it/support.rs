@@ -75,6 +75,9 @@ impl Show for Screen {
                 let diff = diff.map(|diff| format!(" diff {diff}")).unwrap_or_default();
                 format!("called {name} {} {result}{diff}", if *failed { "failed" } else { "ok" })
             }
+            News::Rejected { name, args, result, .. } => {
+                format!("rejected {name} {} {result}", Value::from(args.cloned()))
+            }
             News::Refused { event, tool, hook, reason, .. } => {
                 format!("refused {} {} {hook}: {reason}", event.name(), tool.unwrap_or("-"))
             }

@@ -1,37 +1,37 @@
-//! The extensions of an application: as they are, as they were approved, and since they were read last.
+//! Loads the extensions of an application: their present state, their approved state, and changes since the last read.
 
 use std::cell::LazyCell;
 use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_catalog::{
-    Changes, Config, Extension, Extensions, Places, Problem, ReadExtensions, Severity, State, Surroundings,
+    Changes, Config, Extension, ExtensionState, Extensions, Places, Problem, ReadExtensions, Severity, Surroundings,
     named_extensions, reload_extensions, settle_extensions,
 };
 use ollm_protocol::Code;
 use ollm_store::{Secrets, Switches, Trouble};
 use ollm_trust::Trust;
 
-use super::{App, Only};
+use super::{App, ExtensionFilter};
 use crate::app_context::AppContext;
 
-/// Who says that no extension is loaded.
+/// The origin of the setting that switches extensions off.
 pub(super) fn extensions_off(config: &Config, context: &AppContext) -> Option<String> {
     let setting = config.get("extensions.enabled").filter(|setting| setting.value == false)?;
     Some(setting.origin.shown(context.places.user_home.as_deref()))
 }
 
-/// The extensions there are; one that cannot be loaded is a problem.
+/// The extensions; one that cannot be loaded is a problem.
 pub fn extensions(
     context: &AppContext,
     config: &Config,
     switches: &Switches,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(Before::Nothing, View::of(context), config, switches, problems).0
+    extensions_since(KnownExtensions::Nothing, View::of(context), config, switches, problems).0
 }
 
-/// Like [`extensions`], but what can no longer be understood goes on as it was approved.
+/// Like [`extensions`], but a broken extension stays in its approved state.
 pub fn extensions_as_approved(
     context: &AppContext,
     config: &Config,
@@ -39,38 +39,38 @@ pub fn extensions_as_approved(
     trust: &Trust,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    let before = Before::Approvals(trust, None);
+    let before = KnownExtensions::Approvals(trust, None);
     let (found, _) = extensions_since(before, View::of(context), config, switches, problems);
     hold(trust, &found);
     found
 }
 
-/// Has those extensions count as they were approved that were read so.
+/// Makes trust use the approved state of the extensions that were read in that state.
 pub(super) fn hold(trust: &Trust, extensions: &Extensions) {
     let held = extensions.iter().filter(|extension| extension.held().is_some());
     trust.hold(held.map(|extension| (extension.name.as_str(), extension.root.as_path())));
 }
 
-/// The extensions as they are now that something was switched or set; what was read before is not read again.
+/// The extensions after a switch or setting changed; files that were already read are not read again.
 pub fn extensions_again(app: &App, context: &AppContext) -> Extensions {
     let (switches, _) = Switches::load(&context.switches());
-    let before = Before::Extensions(&app.extensions);
+    let before = KnownExtensions::Extensions(&app.extensions);
     extensions_since(before, View::of(context), &app.config, &switches, &mut Vec::new()).0
 }
 
-/// What is known of extensions before they are read.
-pub(super) enum Before<'a> {
+/// Our knowledge of extensions before they are read.
+pub(super) enum KnownExtensions<'a> {
     Nothing,
-    /// As what they were approved: what can no longer be understood goes on as that. Where it is about one event, they were
-    /// read with everything else.
+    /// Their approvals: an extension that can no longer be understood stays in its approved state. For one event, the
+    /// extensions were read together with everything else.
     Approvals(&'a Trust, Option<ReadExtensions>),
-    /// What they were when they were read last.
+    /// Their state at the last read.
     Extensions(&'a Extensions),
-    /// What they are called.
-    Names(Only<'a>),
+    /// Their names.
+    Names(ExtensionFilter<'a>),
 }
 
-/// Where extensions are looked for.
+/// The folders that are searched for extensions.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) context: &'a AppContext,
@@ -83,9 +83,9 @@ impl View<'_> {
     }
 }
 
-/// Like [`extensions`], with what became different since they were read before.
+/// Like [`extensions`], with the changes since the last read.
 pub(super) fn extensions_since(
-    before: Before<'_>,
+    before: KnownExtensions<'_>,
     View { context, places }: View<'_>,
     config: &Config,
     switches: &Switches,
@@ -97,10 +97,10 @@ pub(super) fn extensions_since(
     problems
         .extend(trouble.map(|trouble| Problem::of_file(Code::UnreadableFile, Severity::Error, &file, untold(trouble))));
     let held_by = match &before {
-        Before::Approvals(trust, _) => Some(*trust),
+        KnownExtensions::Approvals(trust, _) => Some(*trust),
         _ => None,
     };
-    // Hardly anybody asks.
+    // Computed only on demand, because few extensions need it.
     let approvals = LazyCell::new(|| context.trust(config));
     let surroundings = Surroundings {
         places,
@@ -113,33 +113,33 @@ pub(super) fn extensions_since(
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: context.commands,
     };
-    if let Before::Extensions(previous) = before {
+    if let KnownExtensions::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
         problems.extend(context.told(more));
         return (extensions, changes);
     }
     let (extensions, more) = match before {
-        Before::Names(Only { names, index }) => named_extensions(names, index, &surroundings),
-        Before::Approvals(_, Some(read)) => settle_extensions(read, &surroundings),
+        KnownExtensions::Names(ExtensionFilter { names, index }) => named_extensions(names, index, &surroundings),
+        KnownExtensions::Approvals(_, Some(read)) => settle_extensions(read, &surroundings),
         _ => ollm_catalog::extensions(&surroundings),
     };
     let held = extensions.iter().filter_map(|extension| {
         let why = extension.held()?.clone();
         match extension.state {
-            State::On => {
+            ExtensionState::On => {
                 let message = format!("{}; what was approved of `{}` goes on", why.message, extension.name);
                 Some(Problem { message, ..why })
             }
-            // Nothing of it runs, and that is what a person wants.
-            State::Off(_) => None,
-            State::Failed(_) => Some(why),
+            // None of it runs, as the person wants.
+            ExtensionState::Off(_) => None,
+            ExtensionState::Failed(_) => Some(why),
         }
     });
     problems.extend(context.told(more.into_iter().chain(held)));
     (extensions, Changes::default())
 }
 
-/// The sensitive settings of an extension that are known without asking anybody.
+/// The sensitive settings of an extension that are known without asking the keyring.
 pub(super) fn known_secrets(extension: &Extension) -> Vec<(String, String)> {
     let secret = extension.variables().into_iter().filter(|variable| variable.secret);
     secret.filter_map(|variable| Some((variable.name, variable.value.known()?.to_owned()))).collect()

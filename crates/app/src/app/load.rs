@@ -1,4 +1,4 @@
-//! From what is declared to an engine: what the catalog found goes in, with the context's values.
+//! Loads an application: puts the declarations that the catalog found into an engine, with the context's values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Catalog, Index, Moment, Places, Problem, Severity, Snapshots};
-use ollm_engine::{DuplicateId, Engine, Environment, Launcher};
+use ollm_engine::{DuplicateId, Engine, Environment, HOOK_VARIABLE, Launcher};
 use ollm_guard::Guards;
 use ollm_protocol::{Code, Event, Hook, Needs, Origin};
 use ollm_store::Switches;
-use ollm_trust::Untrusted;
+use ollm_trust::UntrustedPolicy;
 
 use super::App;
-use super::extensions::{Before, View, extensions_off, extensions_since, hold, known_secrets};
+use super::extensions::{KnownExtensions, View, extensions_off, extensions_since, hold, known_secrets};
 use super::switches::{left_to_agent, switched, unreliable};
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -23,37 +23,38 @@ use crate::migrate::migrate_on_load;
 use crate::trace;
 use crate::watch::LateEnds;
 
-/// Who dispatches events, and for how long.
+/// Options for loading an application.
 pub struct LoadOptions<'a> {
-    /// Who goes on with async hooks after us; threads of our own run them without.
+    /// The program that runs async hooks after we end; without one, our threads run them.
     pub background: Option<Launcher>,
-    /// What was there before, for who lives on: what can no longer be read stays as it was.
+    /// The earlier application of a long-lived process. Files that can no longer be read keep their earlier state.
     pub previous: Option<&'a App>,
-    /// Whether extensions that can no longer be understood count as such, though what was approved of them goes on.
+    /// Whether to report extensions as broken if they can no longer be understood, although their approved state stays
+    /// in use.
     pub as_is: bool,
-    /// The extensions that matter, where not all do.
-    pub only: Option<Only<'a>>,
-    /// The agent that asks: it runs hooks in its own files by itself.
+    /// The extensions to load, if not all.
+    pub only: Option<ExtensionFilter<'a>>,
+    /// The agent that asks us; it runs the hooks in its own files itself.
     pub asked_by: Option<&'static str>,
-    /// The guard that refused, where nothing of the project is to be read.
+    /// The guard that refused the event, if nothing of the project should be read.
     pub refused_by: Option<String>,
-    /// The built-in guards, which remember the call that they saw last.
+    /// The built-in guards, which remember the last call they judged.
     pub(crate) guards: Arc<Guards>,
 }
 
-/// Some of the extensions, and what is remembered of all of them.
+/// Some of the extensions, and the index of all of them.
 #[derive(Clone, Copy)]
-pub struct Only<'a> {
-    /// What they are called.
+pub struct ExtensionFilter<'a> {
+    /// The names of the wanted extensions.
     pub names: &'a [String],
     /// The names of all of them.
     pub index: &'a Index,
 }
 
 impl LoadOptions<'_> {
-    /// One event, and then we end.
+    /// Options for one event, after which we end.
     pub fn short(context: &AppContext) -> LoadOptions<'static> {
-        // Async hooks go on in a process of their own when we have answered.
+        // Another process finishes the async hooks after our answer.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = context.program.clone().map(handed_to);
         LoadOptions {
@@ -69,31 +70,30 @@ impl LoadOptions<'_> {
 }
 
 impl App {
-    /// Loads everything; a security setting that cannot be read stops us here.
+    /// Loads everything; fails for a security setting that cannot be read.
     pub fn load(context: &AppContext) -> Result<App, AppError> {
         App::load_with(context, LoadOptions::short(context))
     }
 
-    /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
-    /// that was approved.
+    /// Like [`App::load`], with the present folders of the extensions, even if an approved copy runs in their place.
     pub fn load_as_is(context: &AppContext) -> Result<App, AppError> {
         App::load_with(context, LoadOptions { as_is: true, ..LoadOptions::short(context) })
     }
 
-    /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
-    pub fn load_only(context: &AppContext, only: Only<'_>) -> Result<App, AppError> {
+    /// Like [`App::load_as_is`], for callers that need only some extensions. Others may be listed only by name.
+    pub fn load_only(context: &AppContext, only: ExtensionFilter<'_>) -> Result<App, AppError> {
         App::load_with(context, LoadOptions { only: Some(only), ..LoadOptions::short(context) })
     }
 
-    /// Like [`App::load`], for a stay of another kind.
+    /// Like [`App::load`], with other options.
     pub fn load_with(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
         let env = |name: &str| context.variable(name);
         let places = readable(context, stay.refused_by.as_deref());
         App::new(context, ollm_catalog::load(&places, &env, &context.overrides), stay)
     }
 
-    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
-    /// the user's configuration alone; after their refusal nothing of the project is read.
+    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards judge it first,
+    /// by the user's configuration alone. After their refusal nothing of the project is read.
     pub fn load_for(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
         let folder = context.snapshots();
         let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
@@ -117,7 +117,7 @@ impl App {
         App::new(context, found, stay)
     }
 
-    /// Like [`App::load_for`], with all hooks, also those that cannot fit: somebody wants to know why they do not.
+    /// Like [`App::load_for`], with all hooks, because the explanation also names hooks that cannot fit.
     pub fn load_to_explain(
         context: &AppContext,
         event: &Event,
@@ -134,9 +134,7 @@ impl App {
         let mut problems = problems;
         let migrated = migrate_on_load(&mut problems, context);
         let mut problems = context.told(problems);
-        if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-            return Err(AppError::from(fatal).hint("correct the value or remove it"));
-        }
+        go_on(&problems, context)?;
         context.keep_log_settings(catalog.config.log());
         let (switches, trouble) = Switches::load(&context.switches());
         problems.extend(trouble.map(|trouble| unreliable(context, &trouble)));
@@ -147,13 +145,14 @@ impl App {
         let mut trust = context.trust(&catalog.config);
         let places = readable(context, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
-            (Some(previous), _) => Before::Extensions(&previous.extensions),
-            (None, Some(only)) => Before::Names(only),
-            (None, None) if stay.as_is => Before::Nothing,
-            (None, None) => Before::Approvals(&trust, catalog.extensions),
+            (Some(previous), _) => KnownExtensions::Extensions(&previous.extensions),
+            (None, Some(only)) => KnownExtensions::Names(only),
+            (None, None) if stay.as_is => KnownExtensions::Nothing,
+            (None, None) => KnownExtensions::Approvals(&trust, catalog.extensions),
         };
         let view = View { context, places: &places };
         let (extensions, changes) = extensions_since(before, view, &catalog.config, &switches, &mut problems);
+        go_on(&problems, context)?;
         hold(&trust, &extensions);
         context.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
@@ -162,7 +161,7 @@ impl App {
         let rules = settings.rules();
         trust.workspace = settings.trust_workspace;
         trust.untrusted_projects.clone_from(&settings.untrusted_projects);
-        trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
+        trust.untrusted = if settings.untrusted_blocks { UntrustedPolicy::Block } else { UntrustedPolicy::Skip };
         let environment = Environment {
             variables: context.variables.clone(),
             cwd: context.cwd.clone(),
@@ -180,7 +179,7 @@ impl App {
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
-            // The ids of the guards are our own: no other hook can have them yet.
+            // The ids of the guards are reserved, so no other hook can have them.
             let _ = engine.registry.register(guard);
         }
         let mut calls = false;
@@ -198,7 +197,7 @@ impl App {
             engine,
             problems,
             rules,
-            trail: trace::kept(context, &settings),
+            trace_log: trace::kept(context, &settings),
             troubles: Vec::new(),
             telemetry: None,
             trace: settings,
@@ -223,14 +222,26 @@ impl App {
     }
 }
 
-/// One event, which the built-in guards judge by the user's configuration alone before anything of a project is read.
+/// Fails for a fatal problem, with a hint: the box of a hook may prevent us from reading.
+fn go_on(problems: &[Problem], context: &AppContext) -> Result<(), AppError> {
+    let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) else { return Ok(()) };
+    let is_boxed = fatal.code == Code::UnreadableFile && context.variable(HOOK_VARIABLE).is_some();
+    let hint = if is_boxed {
+        "in the box of a hook no event can be sent, unless the hook declares \"permissions\": {\"read\": [\"~/.ollm\"]}"
+    } else {
+        "correct the value or remove it"
+    };
+    Err(AppError::from(fatal).hint(hint))
+}
+
+/// Options for one event, after the built-in guards judged it by the user's configuration alone.
 fn judged_first(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> LoadOptions<'static> {
     let stay = LoadOptions::short(context);
     let refused_by = context.places.project_speaks().then(|| refusing_guard(event, context, &stay.guards)).flatten();
     LoadOptions { asked_by, refused_by, ..stay }
 }
 
-/// Where files are looked for: after the refusal of a guard, not in the project.
+/// The folders to read: without the project after a guard's refusal.
 fn readable<'w>(context: &'w AppContext, refused_by: Option<&str>) -> Cow<'w, Places> {
     match refused_by {
         Some(_) => Cow::Owned(context.places.users_own()),
@@ -238,7 +249,7 @@ fn readable<'w>(context: &'w AppContext, refused_by: Option<&str>) -> Cow<'w, Pl
     }
 }
 
-/// The hooks that were read, but of files that can no longer be read those from before; and why that is so.
+/// The hooks that were read. For a file that can no longer be read, the earlier hooks stay, and the reason is returned.
 fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec<Hook>, BTreeMap<PathBuf, String>) {
     let mut kept = BTreeMap::new();
     for problem in problems.iter().filter(|problem| problem.severity <= Severity::Error && problem.file.is_file()) {
@@ -251,7 +262,7 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
             continue;
         }
         hooks.retain(|hook| hook.spec.origin.file != *file);
-        // Where they would be if they had been read.
+        // The position that they would have if they had been read.
         let is_behind = |hook: &Hook| (hook.spec.layer, &hook.spec.origin.file) > (layer, file);
         let place = hooks.iter().position(is_behind).unwrap_or(hooks.len());
         hooks.splice(place..place, of_file);

@@ -1,4 +1,4 @@
-//! What is off, though it is declared: switched by a person, or left to the agent that asks.
+//! Switches declared things off: by a person's choice, or because the asking agent runs them itself.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use ollm_store::{Switch, Switches, Trouble};
 
 use crate::app_context::AppContext;
 
-/// A hook that stands in a file of the agent that asks does not run a second time.
+/// Switches off a hook in a file of the asking agent, so that it does not run twice.
 pub(super) fn left_to_agent(mut hook: Hook, asked_by: Option<&str>) -> Hook {
     if let Some(agent) = hook.spec.read_from.filter(|agent| Some(*agent) == asked_by).and_then(agent_named) {
         hook.off = Some(format!("{} runs it by itself, from {}", agent.title, hook.spec.origin.file.display()));
@@ -17,7 +17,7 @@ pub(super) fn left_to_agent(mut hook: Hook, asked_by: Option<&str>) -> Hook {
     hook
 }
 
-/// A hook as a person switched it, if that still holds.
+/// Applies a person's switch to a hook, if the switch still holds.
 pub(super) fn switched(mut hook: Hook, switches: &Switches, context: &AppContext) -> Hook {
     if switches.is_empty() || hook.spec.source == Source::Policy {
         return hook;
@@ -36,8 +36,8 @@ pub(super) fn switched(mut hook: Hook, switches: &Switches, context: &AppContext
     hook
 }
 
-/// The switch of a hook. That of a project's hook names its project, or its extension's folder there: another project may
-/// have a hook of the same id.
+/// The name of a hook's switch. For a project's hook it contains the project or the folder of its extension, because
+/// another project may have a hook with the same id.
 pub fn switch_name(hook: &HookSpec) -> String {
     let place = hook.tree.as_ref().or(hook.project.as_ref()).filter(|_| hook.layer == Layer::Workspace);
     match place {
@@ -46,7 +46,7 @@ pub fn switch_name(hook: &HookSpec) -> String {
     }
 }
 
-/// What is wrong with the file of switches.
+/// The problem with the file of switches.
 pub fn unreliable(context: &AppContext, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Code::UnreadableFile, Severity::Error, &context.switches(), message)

@@ -1,4 +1,4 @@
-//! Whatever happens to the files, an event gets the verdict that it would get without a snapshot.
+//! Property: after any change of files, an event gets the same verdict with and without a snapshot.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -31,7 +31,7 @@ const MANIFESTS: &[&str] = &["home/.ollm/extensions/a/manifest.json", "project/.
 const SCRIPTS: &[&str] =
     &["home/.ollm/hooks/run.sh", "home/.ollm/extensions/a/run.sh", "project/.ollm/extensions/b/run.sh"];
 
-/// Something that happens.
+/// Something that happens between two events.
 #[derive(Clone, Debug)]
 enum Change {
     Write(&'static str, String),
@@ -44,7 +44,7 @@ enum Change {
     Event(&'static str),
 }
 
-/// What a program does: goes on, refuses, or fails.
+/// The effect of a program: it goes on, refuses, or fails.
 fn script() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("exit 0".to_owned()),
@@ -136,7 +136,7 @@ fn happen(base: &Path, change: Change) {
         Change::Remove(file) => drop(fs::remove_file(path(file))),
         Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
         Change::Mode(file, mode) => drop(fs::set_permissions(path(file), Permissions::from_mode(mode))),
-        // Programs in boxes say the same, and take longer to.
+        // A box would not change the result, but take longer.
         Change::Config(hooks) => {
             let hooks = hooks.trim_end_matches('}').to_owned()
                 + if hooks == "{}" { "box: declared}" } else { ", box: declared}" };
@@ -148,11 +148,11 @@ fn happen(base: &Path, change: Change) {
         }
         Change::Event(_) => {}
     }
-    // Times of files are as fine as the kernel's clock ticks.
+    // The times of files are only as fine as the kernel's clock ticks.
     thread::sleep(Duration::from_millis(12));
 }
 
-/// A person who lets everything run this time.
+/// A person who approves everything once.
 #[derive(Debug)]
 struct Willing;
 
@@ -162,7 +162,7 @@ impl Approver for Willing {
     }
 }
 
-/// What became of an event, and what a person is told.
+/// The verdict about an event, and the notices for the person.
 fn verdict(context: &AppContext, line: &str, snapshots: Option<Snapshots<'_>>) -> String {
     let event = Event::before_tool("shell", [("command", line.into())]);
     let mut app = match App::load_kept(context, &event, None, snapshots) {
@@ -202,7 +202,7 @@ proptest! {
                 continue;
             };
             let expected = verdict(&context, line, None);
-            // The first keeps what it found, the second takes it from there.
+            // The first run stores the snapshot; the second one reads it.
             for _ in 0..2 {
                 let now = SystemTime::now() + Duration::from_hours(1);
                 prop_assert_eq!(verdict(&context, line, Some(Snapshots { folder: &kept, now })), expected.clone());

@@ -1,18 +1,19 @@
-//! Protected paths as a tree of folders. Most of them are not there: a name that a folder does not have is not asked for
-//! again while that folder stays the same.
+//! Protected paths as a tree of folders. Most of them do not exist. A missing name is not looked up again while its
+//! folder stays the same.
 
 use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_guard::Lock;
 
-/// A file or folder that nobody touched for so long shows every later change in its times: the coarsest file systems count
-/// two seconds, and the clock of a kernel ticks.
+/// A file or folder that has not changed for this long shows every later change in its times. The coarsest file systems
+/// count in steps of two seconds, and the kernel's clock ticks.
 const SETTLED: Duration = Duration::from_millis(2_100);
 
-/// By what a changed file or folder is known.
+/// The metadata by which a change of a file or folder is noticed.
 pub(super) type FileState = [i64; 6];
 
 /// A protected path.
@@ -20,11 +21,22 @@ pub(super) type FileState = [i64; 6];
 pub(super) struct WatchedPath {
     pub(super) path: PathBuf,
     pub(super) lock: Lock,
-    /// Whether it is compared as a whole: not where we write to it ourselves all the time.
+    /// Whether the whole path is compared; false for folders that we write to all the time.
     pub(super) whole: bool,
 }
 
-/// The place of a path in a tree. What is in a folder comes behind it.
+/// How to look at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Look up the path and its children.
+    Whole,
+    /// Look up the children: the path certainly exists.
+    Inside,
+    /// Look up nothing: nothing can have changed, or the caller does not need it.
+    Nowhere,
+}
+
+/// The position of a path in the tree. A folder comes before its content.
 pub(super) type NodeId = usize;
 
 /// A path, or a folder around one.
@@ -32,11 +44,13 @@ pub(super) type NodeId = usize;
 pub(super) struct PathNode {
     pub(super) path: PathBuf,
     pub(super) parent: Option<NodeId>,
-    children: Vec<NodeId>,
-    /// How it is compared.
-    pub(super) watched: Option<Watched>,
-    /// Whether the box is made for it: another file there needs another box.
+    pub(super) children: Vec<NodeId>,
+    /// The rule for its comparison.
+    pub(super) watched: Option<WatchRule>,
+    /// Whether the box is made for it, so that another file there needs another box.
     boxed: bool,
+    /// Whether it, or something in it, is also used besides the box.
+    pub(super) is_compared: bool,
 }
 
 impl PathNode {
@@ -46,39 +60,50 @@ impl PathNode {
     }
 }
 
-/// How a path is compared.
+/// The rule for comparing a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchRule {
     pub(super) lock: Lock,
     pub(super) whole: bool,
 }
 
-/// All paths that a box is made for or that are compared, with the folders around them.
+/// The tree of all paths that a box is made for or that are compared, with the folders around them.
 #[derive(Debug)]
 pub(super) struct PathTree {
     nodes: Vec<PathNode>,
 }
 
-/// What is there of a tree, in its order.
+/// The existing paths of a tree, in its order.
 pub(super) type FoundPaths = Vec<(NodeId, Metadata)>;
 
-/// Which files a box is made for.
+/// Identifies the files that a box is made for.
 pub(super) type BoxStamp = Vec<(NodeId, [u64; 4])>;
 
-/// The children that settled folders had; as long as the state of a folder is the same, it has no others.
+/// The children of settled folders; a folder with an unchanged state has no others.
 #[derive(Debug, Default)]
-pub(super) struct KnownFolders(Vec<Option<(FileState, Vec<NodeId>)>>);
+pub(super) struct KnownFolders {
+    settled: Vec<Option<(FileState, Vec<NodeId>)>>,
+    /// Folders that could not be opened at the last look.
+    pub(super) closed: Vec<NodeId>,
+}
 
 impl PathTree {
-    /// A tree of absolute paths: those that are compared, and those that a box is made for.
-    pub(super) fn new(watched: Vec<WatchedPath>, boxed: impl Iterator<Item = PathBuf>) -> PathTree {
+    /// A tree of absolute paths: compared paths, paths that a box is made for, and other paths to look at.
+    pub(super) fn new(
+        watched: Vec<WatchedPath>,
+        boxed: impl Iterator<Item = PathBuf>,
+        others: impl Iterator<Item = PathBuf>,
+    ) -> PathTree {
         let watched =
-            watched.into_iter().map(|WatchedPath { path, lock, whole }| (path, Some(Watched { lock, whole })));
-        let mut paths: Vec<(PathBuf, Option<Watched>)> = watched.chain(boxed.map(|path| (path, None))).collect();
+            watched.into_iter().map(|WatchedPath { path, lock, whole }| (path, Some(WatchRule { lock, whole })));
+        let watched = watched.map(|(path, watched)| (path, watched, false));
+        let others = others.map(|path| (path, None, false));
+        let mut paths: Vec<(PathBuf, Option<WatchRule>, bool)> =
+            watched.chain(boxed.map(|path| (path, None, true))).chain(others).collect();
         paths.sort_by(|one, other| one.0.cmp(&other.0));
         let mut tree = PathTree { nodes: Vec::with_capacity(2 * paths.len()) };
         let mut around: Vec<NodeId> = Vec::new();
-        for (path, watched) in paths {
+        for (path, watched, boxed) in paths {
             while around.last().and_then(|id| tree.node(*id)).is_some_and(|node| !path.starts_with(&node.path)) {
                 around.pop();
             }
@@ -88,8 +113,16 @@ impl PathTree {
                 around.push(tree.add(folder, around.last().copied()));
             }
             if let Some(node) = around.last().and_then(|id| tree.nodes.get_mut(*id)) {
-                node.boxed |= watched.is_none();
+                node.boxed |= boxed;
+                node.is_compared |= !boxed;
                 node.watched = joined(node.watched, watched);
+            }
+        }
+        // A folder comes before its content.
+        for id in (0..tree.nodes.len()).rev() {
+            let compared = tree.node(id).filter(|node| node.is_compared).and_then(|node| node.parent);
+            if let Some(parent) = compared.and_then(|parent| tree.nodes.get_mut(parent)) {
+                parent.is_compared = true;
             }
         }
         tree
@@ -101,11 +134,18 @@ impl PathTree {
             parent.children.push(id);
         }
         let path = path.to_owned();
-        self.nodes.push(PathNode { path, parent, children: Vec::new(), watched: None, boxed: false });
+        self.nodes.push(PathNode {
+            path,
+            parent,
+            children: Vec::new(),
+            watched: None,
+            boxed: false,
+            is_compared: false,
+        });
         id
     }
 
-    /// All paths; what is in a folder comes behind it.
+    /// All paths; a folder comes before its content.
     pub(super) fn nodes(&self) -> &[PathNode] {
         &self.nodes
     }
@@ -121,39 +161,69 @@ impl PathTree {
         way
     }
 
-    /// What is there now.
+    /// The paths that exist now.
     pub(super) fn look(&self, known: &mut KnownFolders) -> FoundPaths {
-        known.0.resize_with(self.nodes.len(), || None);
+        self.look_beside(known, &|_| Look::Whole)
+    }
+
+    /// The paths that exist now. `wish` tells how to look: it leaves out paths that certainly exist, and paths that are
+    /// not needed.
+    pub(super) fn look_beside(&self, known: &mut KnownFolders, wish: &dyn Fn(NodeId) -> Look) -> FoundPaths {
+        known.settled.resize_with(self.nodes.len(), || None);
+        known.closed.clear();
         let mut found = FoundPaths::with_capacity(64);
         let roots = self.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none());
         for (root, _) in roots {
-            self.look_at(root, known, &mut found);
+            self.look_at(root, known, wish, &mut found);
         }
         found
     }
 
-    /// Whether something is at a place; it is noted with what is in it.
-    fn look_at(&self, id: NodeId, known: &mut KnownFolders, found: &mut FoundPaths) -> bool {
+    /// Looks up a path and its children, and notes those that exist. Returns whether the path exists.
+    fn look_at(
+        &self,
+        id: NodeId,
+        known: &mut KnownFolders,
+        wish: &dyn Fn(NodeId) -> Look,
+        found: &mut FoundPaths,
+    ) -> bool {
         let Some(node) = self.node(id) else { return false };
-        let Ok(data) = node.path.symlink_metadata() else { return false };
-        // The times of a link say nothing of the folder that it leads to.
+        match wish(id) {
+            Look::Whole => {}
+            Look::Inside => {
+                for child in &node.children {
+                    self.look_at(*child, known, wish, found);
+                }
+                return true;
+            }
+            Look::Nowhere => return true,
+        }
+        let data = match node.path.symlink_metadata() {
+            Ok(data) => data,
+            Err(error) => {
+                let closed = node.parent.filter(|_| error.kind() == ErrorKind::PermissionDenied);
+                known.closed.extend(closed.filter(|folder| !known.closed.contains(folder)));
+                return false;
+            }
+        };
+        // The times of a link say nothing about its target folder.
         let state = (node.is_folder() && data.is_dir() && is_settled(&data)).then(|| file_state(&data));
         let is_folder = data.is_dir() || data.is_symlink();
         found.push((id, data));
         if !node.is_folder() || !is_folder {
             return true;
         }
-        let before = known.0.get_mut(id).and_then(Option::take).filter(|(before, _)| Some(*before) == state);
+        let before = known.settled.get_mut(id).and_then(Option::take).filter(|(before, _)| Some(*before) == state);
         let mut there = before.map_or_else(|| node.children.clone(), |(_, children)| children);
-        there.retain(|child| self.look_at(*child, known, found));
-        // The state is older than what it stands for: what changed meanwhile makes it another one.
-        if let (Some(state), Some(slot)) = (state, known.0.get_mut(id)) {
+        there.retain(|child| self.look_at(*child, known, wish, found));
+        // The state was taken before the children were listed, so a change in between shows as another state.
+        if let (Some(state), Some(slot)) = (state, known.settled.get_mut(id)) {
             *slot = Some((state, there));
         }
         true
     }
 
-    /// Which files a box for what was found is made for, and which ones they lead to if they are links.
+    /// Identifies the files of a box for these paths, including the targets of links.
     pub(super) fn stamp(&self, found: &FoundPaths) -> BoxStamp {
         let boxed = found.iter().filter(|(id, _)| self.node(*id).is_some_and(|node| node.boxed));
         let stamp = |(id, own): &(NodeId, Metadata)| {
@@ -167,24 +237,37 @@ impl PathTree {
 
     /// Whether a path is among those of a stamp.
     pub(super) fn has(&self, stamp: &BoxStamp, path: &Path) -> bool {
-        let found = self.nodes.binary_search_by(|node| node.path.as_path().cmp(path));
-        found.is_ok_and(|id| stamp.binary_search_by_key(&id, |(id, _)| *id).is_ok())
+        self.place(path).is_some_and(|id| stamp.binary_search_by_key(&id, |(id, _)| *id).is_ok())
+    }
+
+    /// The metadata of a path in the tree, if it was found.
+    pub(super) fn found<'f>(&self, found: &'f FoundPaths, path: &Path) -> Option<&'f Metadata> {
+        self.place(path).and_then(|id| at(found, id))
+    }
+
+    fn place(&self, path: &Path) -> Option<NodeId> {
+        self.nodes.binary_search_by(|node| node.path.as_path().cmp(path)).ok()
     }
 }
 
-/// What was found at a place.
+/// The links among the paths that were found: a changed link may lead elsewhere.
+pub(super) fn links(found: &FoundPaths) -> Vec<(NodeId, FileState)> {
+    found.iter().filter(|(_, data)| data.is_symlink()).map(|(id, data)| (*id, file_state(data))).collect()
+}
+
+/// The metadata at a position.
 pub(super) fn at(found: &FoundPaths, id: NodeId) -> Option<&Metadata> {
     let index = found.binary_search_by_key(&id, |(id, _)| *id).ok()?;
     found.get(index).map(|(_, data)| data)
 }
 
-fn joined(one: Option<Watched>, other: Option<Watched>) -> Option<Watched> {
+fn joined(one: Option<WatchRule>, other: Option<WatchRule>) -> Option<WatchRule> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     let lock = if one.lock == Lock::Locked { one.lock } else { other.lock };
-    Some(Watched { lock, whole: one.whole || other.whole })
+    Some(WatchRule { lock, whole: one.whole || other.whole })
 }
 
-/// By what a change of this file or folder is known.
+/// The metadata by which a change of this file or folder is noticed.
 pub(super) fn file_state(found: &Metadata) -> FileState {
     [
         found.dev().cast_signed(),
@@ -196,7 +279,7 @@ pub(super) fn file_state(found: &Metadata) -> FileState {
     ]
 }
 
-/// Whether nobody has touched a file for a while.
+/// Whether a file has not changed for a while.
 pub(super) fn is_settled(found: &Metadata) -> bool {
     let changed = u64::try_from(found.ctime()).map(Duration::from_secs);
     let changed = changed.ok().and_then(|changed| SystemTime::UNIX_EPOCH.checked_add(changed));
@@ -208,7 +291,7 @@ mod tests {
     use super::*;
 
     fn tree(paths: &[&str]) -> PathTree {
-        PathTree::new(Vec::new(), paths.iter().map(PathBuf::from))
+        PathTree::new(Vec::new(), paths.iter().map(PathBuf::from), std::iter::empty())
     }
 
     fn found(tree: &PathTree, known: &mut KnownFolders) -> Vec<PathBuf> {
@@ -231,13 +314,13 @@ mod tests {
         let mut known = KnownFolders::default();
         let all = ["/", "/usr", "/usr/bin"].map(PathBuf::from);
         assert_eq!(found(&tree, &mut known), all);
-        let (state, children) = known.0[usr].clone().unwrap();
+        let (state, children) = known.settled[usr].clone().unwrap();
         assert_eq!(children, [2]);
-        known.0[usr] = Some((state, Vec::new()));
+        known.settled[usr] = Some((state, Vec::new()));
         assert_eq!(found(&tree, &mut known), all[..2], "its names were asked for again");
         let mut other = state;
         other[5] += 1;
-        known.0[usr] = Some((other, Vec::new()));
+        known.settled[usr] = Some((other, Vec::new()));
         assert_eq!(found(&tree, &mut known), all);
     }
 
@@ -246,7 +329,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, other) = (folder.path().join("file"), folder.path().join("other"));
         fs::write(&file, "one").unwrap();
-        let tree = PathTree::new(Vec::new(), [file.clone(), folder.path().join("absent")].into_iter());
+        let boxed = [file.clone(), folder.path().join("absent")].into_iter();
+        let tree = PathTree::new(Vec::new(), boxed, std::iter::empty());
         let stamp = || tree.stamp(&tree.look(&mut KnownFolders::default()));
         let before = stamp();
         fs::write(&file, "two").unwrap();

@@ -1,4 +1,4 @@
-//! Shell calls of another agent, rewritten so that they run in a box.
+//! Rewrites shell calls of another agent so that they run in a box.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::tool::{Effect, declared};
 use ollm_protocol::{Event, EventKind, Verdict};
-use ollm_shell::shell_word;
+use ollm_shell::{shell_word, split};
 use serde_json::{Map, Value};
 
-/// What becomes of an agent's shell calls.
+/// How an agent's shell calls run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShellCalls {
-    /// They run as the agent runs them.
+    /// Unchanged, as the agent runs them.
     #[default]
     AsTheyAre,
-    /// They run in a box.
+    /// In a box.
     InBox,
 }
 
-/// Whether an agent lets a hook change the arguments of a call. Otherwise the guards are all that its commands meet.
+/// Whether an agent lets a hook change the arguments of a call. If not, only the guards check its commands.
 pub fn can_box(agent: &AgentDialect) -> bool {
     let changes = |event: &AgentEvent| {
         event.kind == EventKind::BeforeTool && event.can.modify.is_possible() && agent.asks_at(event)
@@ -27,8 +27,8 @@ pub fn can_box(agent: &AgentDialect) -> bool {
     agent.events.iter().any(changes)
 }
 
-/// The verdict with the command of a shell call put into a box, unless the call is refused. What an agent runs otherwise, and
-/// what is in a box already, stays.
+/// Puts the command of a shell call into a box, unless the verdict refuses the call. Other commands, and commands that
+/// are already in a box, stay unchanged.
 pub fn into_box(event: &Event, mut verdict: Verdict, program: &Path) -> Verdict {
     if event.kind != EventKind::BeforeTool || verdict.flow.refuses() {
         return verdict;
@@ -48,17 +48,19 @@ fn boxed_arguments(event: &Event, patch: &Map<String, Value>, program: &Path) ->
     Some(commands.filter_map(|(name, command)| Some((name, boxed(command, program)?))).collect())
 }
 
-/// A command in a box; nothing if it is in one, or is no command.
+/// The command in a box; `None` if it already is in one, or is no command.
 fn boxed(command: Value, program: &str) -> Option<Value> {
+    let start = [program, "box", "--"];
     match command {
         Value::String(text) => {
-            // The shell that the agent itself uses reads this line, and the one in the box reads the command.
-            let start = format!("{} box -- ", shell_word(program));
-            let line = || format!("{start}bash -c {}", shell_word(&text));
-            (!text.trim().is_empty() && !text.starts_with(&start)).then(|| line().into())
+            // More commands may follow a boxed one; then the line is not a plain one.
+            let is_boxed = split(&text, &[]).is_ok_and(|words| words.iter().map(String::as_str).take(3).eq(start));
+            // The agent's own shell reads this line, and the shell in the box reads the command.
+            let line = || format!("{} box -- bash -c {}", shell_word(program), shell_word(&text));
+            (!text.trim().is_empty() && !is_boxed).then(|| line().into())
         }
         Value::Array(words) => {
-            let start = [program, "box", "--"].map(Value::from);
+            let start = start.map(Value::from);
             let is_boxed = words.starts_with(&start);
             (!words.is_empty() && !is_boxed).then(|| start.into_iter().chain(words).collect())
         }
@@ -88,6 +90,23 @@ mod tests {
         let list = rewritten("shell", json!({"command": ["bash", "-lc", "ls"]}), plain());
         assert_eq!(list, json!({"command": ["/bin/ollm", "box", "--", "bash", "-lc", "ls"]}));
         assert_eq!(rewritten("Write", json!({"file_path": "a", "content": "ls"}), plain()), json!({}));
+    }
+
+    #[test]
+    fn a_boxed_command_with_another_one_behind_it_is_put_into_the_box_as_a_whole() {
+        for command in [
+            "/bin/ollm box -- true; python3 evil.py",
+            "/bin/ollm box -- true\npython3 evil.py",
+            "/bin/ollm box -- echo $(python3 evil.py)",
+            "/bin/ollm box -- echo evil > ~/.bashrc",
+            "/bin/ollm box --policy strict -- true",
+        ] {
+            let rewritten = rewritten("Bash", json!({ "command": command }), Verdict::default());
+            let line = rewritten["command"].as_str().unwrap();
+            assert!(line.starts_with("/bin/ollm box -- bash -c '"), "{line}");
+        }
+        let plain = json!({"command": "/bin/ollm box -- make 'a b'"});
+        assert_eq!(rewritten("Bash", plain, Verdict::default()), json!({}));
     }
 
     #[test]

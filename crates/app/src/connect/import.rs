@@ -1,8 +1,8 @@
-//! Taking over the hooks that people wrote for another agent.
+//! Imports the hooks that people wrote for another agent.
 
 use std::path::PathBuf;
 
-use ollm_catalog::connection::{Imported, written_by_user, written_in_project};
+use ollm_catalog::connection::{ImportedHooks, written_by_user, written_in_project};
 use ollm_protocol::Code;
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -12,19 +12,19 @@ use super::{Scope, broken, homeless, project, read};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// Hooks of another agent that are to become ours.
+/// A plan to import hooks of another agent.
 #[derive(Debug)]
 pub struct ImportPlan {
-    /// The agent's files that there are.
+    /// The agent's files that exist.
     pub from: Vec<PathBuf>,
-    /// The hook file that they go to.
+    /// The hook file to write.
     pub to: PathBuf,
-    /// The hooks, and what was left out.
-    pub imported: Imported,
+    /// The imported hooks, and the parts that were left out.
+    pub imported: ImportedHooks,
     before: Option<String>,
 }
 
-/// The hooks that people wrote for an agent.
+/// Plans the import of the hooks that people wrote for an agent.
 pub fn plan_import(agent: &'static AgentDialect, scope: Scope, context: &AppContext) -> Result<ImportPlan, AppError> {
     let (files, folder) = match scope {
         Scope::User => {
@@ -34,10 +34,10 @@ pub fn plan_import(agent: &'static AgentDialect, scope: Scope, context: &AppCont
         }
         Scope::Project => (written_in_project(agent, project(context)?), project(context)?.join(".ollm/hooks")),
     };
-    let mut imported = Imported::default();
+    let mut imported = ImportedHooks::default();
     for file in &files {
         let path = &context.cwd.join(&file.path);
-        // A program is not looked into, but for whether it asks us.
+        // A hook that is a program is read only to see whether it asks us, so an unreadable one counts as empty.
         let text = match read(path) {
             Err(_) if agent.home.written.form == WrittenForm::Programs => String::new(),
             read => read?.unwrap_or_default(),
@@ -51,12 +51,12 @@ pub fn plan_import(agent: &'static AgentDialect, scope: Scope, context: &AppCont
 }
 
 impl ImportPlan {
-    /// The text of the hook file.
+    /// The content of the hook file.
     pub fn text(&self) -> String {
         format!("{:#}\n", self.imported.file())
     }
 
-    /// Writes the hook file, unless another one stands in its place; false when it is there already as it should be.
+    /// Writes the hook file, unless another file has its name. False if it already has this content.
     pub fn carry_out(&self) -> Result<bool, AppError> {
         match &self.before {
             Some(before) if *before == self.text() => Ok(false),

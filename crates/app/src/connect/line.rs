@@ -1,4 +1,4 @@
-//! The line of shell by which an agent asks us.
+//! The shell line by which an agent asks us.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use ollm_shell::shell_word;
 
 use super::{Scope, ShellCalls};
 
-/// Who is asked, and what becomes of the agent's shell calls.
+/// The program to call, and how the agent's shell calls run.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// Our own program.
     pub program: &'a Path,
-    /// What becomes of shell calls.
+    /// How shell calls run.
     pub shell_calls: ShellCalls,
 }
 
-/// What people are told who work in a project without us.
-const MISSING: &str = "the hooks of this project do not run: ollm is not installed";
+/// The message for people who work in a project without our program.
+pub(super) const MISSING: &str = "the hooks of this project do not run: ollm is not installed";
 
-/// The line of shell by which an agent asks us at an event.
+/// The shell line by which an agent asks us at an event.
 pub fn line(agent: &AgentDialect, scope: Scope, event: &str, caller: &Caller<'_>) -> String {
     let asking = asking(agent, event, caller.shell_calls);
     match scope {
@@ -29,13 +29,23 @@ pub fn line(agent: &AgentDialect, scope: Scope, event: &str, caller: &Caller<'_>
             let program = caller.program.display().to_string();
             format!("{} {asking}", shell_word(&program))
         }
-        Scope::Project => {
-            format!("command -v ollm >/dev/null 2>&1 || {}; ollm {asking}", without_us(agent, event))
-        }
+        Scope::Project => format!("{}{asking}", project_start(agent, event)),
     }
 }
 
-/// What we are told at an event: for whom it is, how long that agent waits, and what becomes of its shell calls.
+/// Whether a line of a project's settings has exactly our form. Every other line came with the project, and is not run.
+pub(super) fn is_ours(agent: &AgentDialect, line: &str) -> bool {
+    let begins = |event: &&str| line.strip_prefix(&project_start(agent, event));
+    let arguments = agent.home.events.iter().chain([&""]).find_map(begins);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.= ".contains(letter);
+    arguments.is_some_and(|arguments| arguments.starts_with("hook run ") && arguments.chars().all(is_plain))
+}
+
+fn project_start(agent: &AgentDialect, event: &str) -> String {
+    format!("command -v ollm >/dev/null 2>&1 || {}; ollm ", without_us(agent, event))
+}
+
+/// The arguments of our program at an event: the agent, its timeout, and how its shell calls run.
 fn asking(agent: &AgentDialect, event: &str, shell_calls: ShellCalls) -> String {
     let is_call = |known: &&AgentEvent| known.kind == EventKind::BeforeTool && known.can.modify.is_possible();
     let mut calls = agent.events.iter().filter(is_call);
@@ -46,8 +56,8 @@ fn asking(agent: &AgentDialect, event: &str, shell_calls: ShellCalls) -> String 
     format!("hook run{event} --from {}{}{boxed}", agent.name, within.unwrap_or_default())
 }
 
-/// What happens at an event where we are not installed: the agent goes on, and when it begins to work it is told why no hook runs,
-/// on the channel that it shows.
+/// The part of the line for machines without our program: the agent goes on. At the start of a session, it is told on
+/// its visible channel that no hook runs.
 fn without_us(agent: &AgentDialect, event: &str) -> String {
     let is_asked = |known: &&AgentEvent| agent.home.events.contains(&known.name);
     let begins = |kind: EventKind| agent.events.iter().filter(is_asked).find(|known| known.kind == kind);
@@ -62,7 +72,7 @@ fn without_us(agent: &AgentDialect, event: &str) -> String {
     let said = match (first.can.message, first.can.context) {
         (Way::Json(_) | Way::Text, _) => told(&Verdict { messages: vec![MISSING.to_owned()], ..Verdict::default() }),
         (_, Way::Json(_)) => told(&Verdict { context: vec![MISSING.to_owned()], ..Verdict::default() }),
-        // A hook that failed is shown with its words.
+        // The agent shows the output of a failed hook.
         _ => Reply { exit: 1, ..Reply::default() },
     };
     let answer = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();

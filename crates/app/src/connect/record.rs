@@ -1,8 +1,8 @@
-//! What we wrote into other agents' settings, so that it can be taken out again to the letter.
+//! Records our changes in other agents' settings, so that they can be undone exactly.
 
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::connection::Made;
+use ollm_catalog::connection::MadeParts;
 use ollm_protocol::Code;
 use ollm_store::{Digest, versioned};
 use serde_json::{Map, Value, json};
@@ -21,38 +21,38 @@ pub(super) struct Key<'a> {
     pub(super) file: &'a Path,
 }
 
-/// What is known about it.
+/// Our record of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Whether the file was not there before.
+    /// Whether we created the file.
     pub(super) created: bool,
-    /// What it was before us, as long as nobody else wrote to it.
+    /// The file's earlier content, as long as no other program wrote to it.
     pub(super) original: Original,
-    /// What we made of it.
+    /// The digest of the content that we wrote.
     pub(super) written: Digest,
-    /// What had to be made in it.
-    pub(super) made: Made,
+    /// The parts that we had to add for our entries.
+    pub(super) made: MadeParts,
 }
 
-/// What a file was before us.
+/// The content of a file before our change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Original {
-    /// Nothing.
+    /// The file did not exist.
     Missing,
-    /// What is kept in this copy.
+    /// The content is saved in this copy.
     Kept(PathBuf),
-    /// Somebody wrote to it between our changes: only our entries may be taken out.
+    /// Another program wrote to it between our changes: only our entries may be removed.
     Unknown,
 }
 
 impl Record {
-    /// What is known about a file, if we wrote to it and were not asked to take that back.
+    /// The record of a file, if we wrote to it and did not undo that.
     pub(super) fn of(key: &Key<'_>, context: &AppContext) -> Option<Record> {
         read(load(context).get(&key.text())?)
     }
 }
 
-/// Remembers what was written to a file, or forgets it; `before` is what it held.
+/// Records or forgets a change of a file; `before` is its earlier content.
 pub(super) fn keep(
     key: &Key<'_>,
     before: Option<Digest>,
@@ -90,7 +90,7 @@ fn load(context: &AppContext) -> Map<String, Value> {
         versioned::Loaded::Current(document) => {
             document.get("connections").and_then(Value::as_object).cloned().unwrap_or_default()
         }
-        // What is only remembered is not worth a refusal: entries are found in the files, too.
+        // An unreadable record is no reason to fail: our entries can be found in the files too.
         _ => Map::new(),
     }
 }
@@ -110,7 +110,7 @@ fn read(value: &Value) -> Option<Record> {
             _ => Original::Unknown,
         },
         written: value.get("written")?.as_str()?.parse().ok()?,
-        made: Made { hooks: made.get("hooks")?.as_bool()?, events },
+        made: MadeParts { hooks: made.get("hooks")?.as_bool()?, events },
     })
 }
 

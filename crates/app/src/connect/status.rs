@@ -1,4 +1,4 @@
-//! How other agents stand: installed or not, told to ask us or not, and when they last did.
+//! The state of other agents: installed or not, connected to us or not, and the time when they last asked us.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,25 +17,25 @@ use super::record::{Key, Record};
 use super::{LARGEST_FILE, Scope, own_paths, place, read};
 use crate::app_context::AppContext;
 
-/// What is known about an agent.
+/// The state of an agent.
 #[derive(Debug)]
 pub struct AgentStatus {
     /// The agent.
     pub agent: &'static AgentDialect,
     /// Its program, if there is one.
     pub program: Option<PathBuf>,
-    /// Its version, where its package says so.
+    /// Its version, if its package says so.
     pub version: Option<String>,
-    /// What is there of ours, by scope; only places that could be looked into.
+    /// Our entries by scope, for files that could be read.
     pub links: Vec<Link>,
-    /// The files by which it asks us, those of other agents included that it reads beside its own.
+    /// The files by which it asks us, including files of other agents that it also reads.
     pub askers: Vec<Asker>,
-    /// When it last asked us.
+    /// The time when it last asked us.
     pub fired: Option<SystemTime>,
 }
 
 impl AgentStatus {
-    /// Whether it is known to ask us: it is told to, and it did.
+    /// Whether it certainly asks us: it is connected, and it has asked.
     pub fn asks(&self) -> bool {
         !self.askers.is_empty() && self.fired.is_some()
     }
@@ -51,39 +51,39 @@ impl AgentStatus {
 pub struct Asker {
     /// The agent that the file belongs to.
     pub agent: &'static str,
-    /// Whose settings.
+    /// Whose work the settings apply to.
     pub scope: Scope,
     /// The file.
     pub file: PathBuf,
-    /// When the file is read, where that is not always so.
+    /// The condition under which the file is read, if there is one.
     pub when: Option<&'static str>,
 }
 
-/// Our entries in one place of an agent.
+/// Our entries in one file of an agent.
 #[derive(Debug)]
 pub struct Link {
-    /// Whose settings.
+    /// Whose work the settings apply to.
     pub scope: Scope,
     /// The file.
     pub file: PathBuf,
-    /// How it stands.
+    /// The state of the entries.
     pub state: LinkState,
 }
 
-/// How entries of ours stand.
+/// The state of our entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {
     /// There is one for every event.
     Connected,
     /// There were entries, and they are gone.
     Removed,
-    /// Some events are missing, or asked about for some tools only.
+    /// Some events are missing, or have entries for some tools only.
     Incomplete,
     /// Some events are there more than once.
     Duplicated,
     /// The entries are there, and the agent does not run them.
     Ineffective(String),
-    /// The line names a program that is not there any more.
+    /// The line names a program that no longer exists.
     Moved(String),
     /// The file cannot be understood.
     Broken(String),
@@ -106,23 +106,24 @@ impl fmt::Display for LinkState {
     }
 }
 
-/// How every known agent stands.
+/// The state of every known agent.
 pub fn agents(context: &AppContext) -> Vec<AgentStatus> {
     AGENTS.iter().copied().map(|agent| status(agent, context)).collect()
 }
 
-/// How one agent stands.
+/// The state of one agent.
 pub fn status(agent: &'static AgentDialect, context: &AppContext) -> AgentStatus {
     let program =
         context.search_path().and_then(|path| agent.home.programs.iter().find_map(|name| find_program(name, path)));
-    let version = program.as_deref().and_then(package_version);
+    let real = program.as_deref().and_then(|program| program.canonicalize().ok());
+    let version = real.as_deref().and_then(|real| version_in_path(real).or_else(|| package_version(real)));
     let links: Vec<Link> =
         [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, context)).collect();
     let askers = askers(agent, &links, context);
     AgentStatus { agent, program, version, links, askers, fired: last_fired(agent.name, context) }
 }
 
-/// The files by which an agent asks us; none where it does so at most by those of others.
+/// The files by which an agent asks us; empty if only the files of other agents make it ask.
 fn askers(agent: &AgentDialect, links: &[Link], context: &AppContext) -> Vec<Asker> {
     let asker = |link: &Link, of: &AgentDialect, when| {
         let fires = matches!(link.state, LinkState::Connected | LinkState::Incomplete | LinkState::Duplicated);
@@ -139,7 +140,7 @@ fn askers(agent: &AgentDialect, links: &[Link], context: &AppContext) -> Vec<Ask
             scopes.into_iter().filter(|(is_read, _)| *is_read).filter_map(|(_, scope)| link(other, scope, context));
         askers.extend(read.filter_map(|link| asker(&link, other, foreign.when)));
     }
-    // In a home that is a project the settings of the two are one file.
+    // If the home is a project, both scopes have the same file.
     let mut seen: Vec<PathBuf> = Vec::new();
     askers.retain(|asker| {
         let real = asker.file.canonicalize().unwrap_or_else(|_| asker.file.clone());
@@ -159,7 +160,7 @@ fn link(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Option<Link
     Some(Link { scope, file, state })
 }
 
-/// How our entries in a settings file stand; none where there never were any.
+/// The state of our entries in a settings file; `None` if there never were any.
 fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, context: &AppContext) -> Option<LinkState> {
     let known = Record::of(&Key { agent: agent.name, scope, file }, context).is_some();
     let text = match read(file) {
@@ -191,7 +192,7 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, context: &AppCon
     Some(if whole { LinkState::Connected } else { LinkState::Incomplete })
 }
 
-/// How files that are ours alone stand; none where there never were any.
+/// The state of files that are only ours; `None` if there never were any.
 fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, context: &AppContext) -> Option<LinkState> {
     let files: Vec<PathBuf> = own_paths(agent).iter().map(|path| folder.join(path)).collect();
     let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, context).is_some());
@@ -206,13 +207,14 @@ fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, context: &AppCon
     Some(if texts.len() == files.len() { LinkState::Connected } else { LinkState::Incomplete })
 }
 
-/// The program by which a text asks us, if it cannot be started.
+/// The program in a text of ours, if it cannot be started.
 fn gone(text: &str, agent: &AgentDialect, scope: Scope, context: &AppContext) -> Option<String> {
     let base = context.places.project.as_deref().filter(|_| scope == Scope::Project).unwrap_or(&context.cwd);
     text.lines().flat_map(|line| programs(line, agent)).find(|program| !starts(program, base, context))
 }
 
-/// The programs by which a line asks us: as a shell reads it, and where it stands in other text, as far as they are plain.
+/// The programs by which a line asks us, if they can be read. A shell line is split like a shell does; other text is
+/// searched.
 fn programs(line: &str, agent: &AgentDialect) -> Vec<String> {
     let words = ollm_shell::split_loosely(line).unwrap_or_default();
     let calls = words.windows(3).filter(|words| matches!(words, [_, hook, run] if hook == "hook" && run == "run"));
@@ -224,7 +226,7 @@ fn programs(line: &str, agent: &AgentDialect) -> Vec<String> {
     called_programs(line, agent.name).filter(is_plain).map(str::to_owned).collect()
 }
 
-/// Whether a shell would find a program; one that only it can name might be there.
+/// Whether a shell would find a program. If only the shell can expand its name, it counts as found.
 fn starts(program: &str, base: &Path, context: &AppContext) -> bool {
     let in_home = ["~/", "$HOME/", "${HOME}/"].into_iter().find_map(|home| program.strip_prefix(home));
     let path = match (in_home, &context.places.user_home) {
@@ -238,9 +240,19 @@ fn starts(program: &str, base: &Path, context: &AppContext) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The version in the package that a program belongs to.
-fn package_version(program: &Path) -> Option<String> {
-    let real = program.canonicalize().ok()?;
+/// The version in a program's path: some installers keep each version in a file or folder of its own.
+fn version_in_path(real: &Path) -> Option<String> {
+    let is_version = |part: &&str| {
+        let mut numbers = part.split(['.', '-', '_']);
+        let mut is_number =
+            || numbers.next().is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()));
+        part.contains('.') && is_number() && is_number()
+    };
+    real.iter().rev().filter_map(|part| part.to_str()).find(is_version).map(str::to_owned)
+}
+
+/// The version in the package of a program.
+fn package_version(real: &Path) -> Option<String> {
     let manifest =
         real.ancestors().skip(1).take(6).map(|folder| folder.join("package.json")).find(|file| file.is_file())?;
     let bytes = read_bounded(&manifest, LARGEST_FILE).ok()??;
@@ -255,16 +267,16 @@ pub fn remember_fired(agent: &AgentDialect, context: &AppContext) {
     let now = fs::FileTimes::new().set_modified(SystemTime::now());
     let touched = fs::File::options().append(true).open(&file).and_then(|file| file.set_times(now));
     if touched.is_err() && own.is_dir() {
-        // Whether an agent works is only told to people: no event fails for it.
+        // This time is only shown to people, so a failure to save it fails no event.
         let _ = write_atomic(&file, b"");
     }
 }
 
-/// Forgets that an agent asked us, where it is no longer told to.
+/// Forgets that an agent asked us, once it is disconnected.
 pub(super) fn forget_fired(agent: &AgentDialect, context: &AppContext) {
     let mut links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, context));
     if links.all(|link| link.state == LinkState::Removed) {
-        // What is only told to people fails nothing.
+        // This time is only shown to people, so a failure to remove it is ignored.
         let _ = fs::remove_file(fired(agent.name, context));
     }
 }
@@ -277,7 +289,8 @@ fn fired(agent: &str, context: &AppContext) -> PathBuf {
     context.state().join("fired").join(agent)
 }
 
-/// The agent that asks by an entry for this one: another that reads its settings shows by a variable of its own.
+/// The agent that asks by an entry for this one: another agent that reads these settings is known by a variable of its
+/// own.
 pub fn asker_of(agent: &'static AgentDialect, context: &AppContext) -> &'static AgentDialect {
     let own = agent.home.project_variables;
     let shows = |other: &&AgentDialect| {
@@ -287,13 +300,13 @@ pub fn asker_of(agent: &'static AgentDialect, context: &AppContext) -> &'static 
     readers_of(agent).find(shows).unwrap_or(agent)
 }
 
-/// What tells an event apart from every other one of its session, also where another agent that reads the settings of this one
-/// sent it and shows that by nothing else.
+/// The text that identifies an event in its session: a call number or a precise timestamp. It also works for an agent
+/// that reads this one's settings and sets no variable.
 pub fn number_of<'r>(agent: &'static AgentDialect, request: &'r Request) -> Option<&'r str> {
     agent.number(request).or_else(|| readers_of(agent).find_map(|other| other.number(request)))
 }
 
-/// The agents that read the settings of this one beside their own.
+/// The agents that also read the settings of this one.
 fn readers_of(agent: &'static AgentDialect) -> impl Iterator<Item = &'static AgentDialect> {
     let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
     AGENTS.iter().copied().filter(reads)

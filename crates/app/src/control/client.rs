@@ -1,4 +1,4 @@
-//! The end that orders: finds the conversations that run, and hears what each says.
+//! The client that sends orders: it finds the running conversations and collects their answers.
 
 use std::fs;
 use std::io;
@@ -18,14 +18,14 @@ use super::{
 };
 use crate::app_context::AppContext;
 
-/// More conversations than this are nobody's.
+/// More conversations are not asked.
 const MOST: usize = 64;
-/// How long a conversation may take to say how its servers are.
+/// How long a conversation may take to report its state.
 const TELLING: Duration = Duration::from_secs(5);
-/// How long it may take to do something: three tries of a slow server, and some.
+/// How long it may take to carry out an order: three tries of a slow server, and some more.
 const DOING: Duration = Duration::from_mins(3);
 
-/// A conversation, and what it says about its servers.
+/// A conversation and the state of its servers.
 #[derive(Debug)]
 pub struct Chat {
     /// Its process.
@@ -36,31 +36,31 @@ pub struct Chat {
     pub servers: Vec<Value>,
 }
 
-/// All conversations of the project, and what is wrong with others.
+/// All conversations of the project, and the problems with others.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundChats {
     /// The conversations.
     pub chats: Vec<Chat>,
-    /// Why others could not be asked.
+    /// The reasons why others could not be asked.
     pub troubles: Vec<String>,
 }
 
 impl Chat {
-    /// What it says about one server.
+    /// The state of one server.
     pub fn server(&self, name: &str) -> Option<&Value> {
         self.servers.iter().find(|server| server.get("name").and_then(Value::as_str) == Some(name))
     }
 }
 
-/// Asks all conversations of this project that have servers at once; the oldest comes first.
-pub fn ask(context: &AppContext, deed: ControlCommand, servers: &[String]) -> Found {
+/// Asks all conversations of this project that have servers at the same time; the oldest comes first.
+pub fn ask(context: &AppContext, deed: ControlCommand, servers: &[String]) -> FoundChats {
     let folder = folder(context);
     let order = ControlRequest { deed, place: place(context), servers: servers.to_vec() };
     let names = match sockets(&folder) {
         Ok(names) => names,
-        Err(why) => return Found { chats: Vec::new(), troubles: vec![why] },
+        Err(why) => return FoundChats { chats: Vec::new(), troubles: vec![why] },
     };
-    let mut found = Found::default();
+    let mut found = FoundChats::default();
     thread::scope(|scope| {
         let asking: Vec<_> = names
             .iter()
@@ -78,7 +78,7 @@ pub fn ask(context: &AppContext, deed: ControlCommand, servers: &[String]) -> Fo
     found
 }
 
-/// The sockets there are; none where there is no folder, or one that is not ours alone.
+/// The names of the sockets; empty if there is no folder. An error if the folder is not only ours.
 pub(super) fn sockets(folder: &Path) -> Result<Vec<String>, String> {
     let Ok(meta) = fs::symlink_metadata(folder) else { return Ok(Vec::new()) };
     if !is_own(&meta) {
@@ -90,9 +90,9 @@ pub(super) fn sockets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names.filter(|name| name.ends_with(SUFFIX)).take(MOST).collect())
 }
 
-/// What one conversation says; nothing if it is another project's, or gone. To do something may take it minutes, so
-/// it is asked how it is before, and again and again meanwhile: one that is frozen is not waited for, and one that was
-/// frozen before does not obey when it is long too late.
+/// The answer of one conversation; `None` if it belongs to another project or is gone. An order may take minutes, so we
+/// ask for the state before it and repeatedly meanwhile. We do not wait for a frozen conversation. A conversation that
+/// was frozen ignores an order that is long overdue.
 fn ask_one(folder: &Path, name: &str, order: &ControlRequest) -> Result<Option<Chat>, String> {
     if !order.deed.changes() {
         return tell_one(folder, name, order);
@@ -125,13 +125,14 @@ fn tell_one(folder: &Path, name: &str, order: &ControlRequest) -> Result<Option<
     read(&exchange(&stream, order, TELLING).map_err(|error| unanswered(name, TELLING, &error))?)
 }
 
-/// The way to one conversation; none if it is gone.
+/// The connection to one conversation; `None` if it is gone.
 fn connect(folder: &Path, name: &str) -> Result<Option<UnixStream>, String> {
     let stream = match way(folder, name, |path| UnixStream::connect(path)) {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            // Whoever listened there was killed. A socket appears under this name only once somebody listens.
+            // The process that listened there was killed. A socket appears under this name only when a process listens
+            // on it.
             let _ = fs::remove_file(folder.join(name));
             return Ok(None);
         }

@@ -1,7 +1,7 @@
-//! The end that obeys: a thread of the conversation that listens, and one for each order.
+//! The server that carries out orders: one thread of the conversation listens, and each order gets a thread.
 //!
-//! Who follows the folder of the sockets hears of every change: a conversation touches its socket when one of its servers
-//! becomes different, and however it ends, it closes a file there.
+//! A process that watches the folder of the sockets notices every change. A conversation touches its socket when one of
+//! its servers changes. At its end it closes a file there.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,23 +24,23 @@ use crate::agent_signs::agent_above;
 use crate::app_context::AppContext;
 use crate::servers::McpTools;
 
-/// Orders that are carried out at once.
+/// How many orders are carried out at the same time.
 const AT_ONCE: usize = 8;
-/// How long an order may take to arrive, and an answer to be taken.
+/// How long an order may take to arrive, and how long the client may take to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The open ear of a conversation; closed when dropped.
+/// The listening socket of a conversation; closed when dropped.
 #[derive(Debug)]
 pub struct Control {
     folder: PathBuf,
     name: String,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// Closed with us, which others hear of.
+    /// Closed when we end, which other programs notice.
     _open: Option<File>,
 }
 
-/// What a thread needs to carry out orders.
+/// The data that a thread needs to carry out orders.
 struct Obeying {
     mcp_tools: Arc<McpTools>,
     session: String,
@@ -48,7 +48,7 @@ struct Obeying {
 }
 
 impl Control {
-    /// Listens for orders, if there can be servers to be ordered about.
+    /// Listens for orders, if the conversation can have servers.
     pub fn open(
         mcp_tools: Option<&Arc<McpTools>>,
         session: &str,
@@ -77,7 +77,7 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // The listener is woken by one last visitor.
+        // One last connection wakes the listener.
         let woken = way(&self.folder, &self.name, |path| UnixStream::connect(path)).is_ok();
         let _ = fs::remove_file(self.folder.join(&self.name));
         if let Some(thread) = self.thread.take().filter(|_| woken) {
@@ -86,7 +86,7 @@ impl Drop for Control {
     }
 }
 
-/// Makes the folder, or makes sure that it is ours alone.
+/// Makes the folder, or checks that it is only ours.
 fn own(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     if is_own(&fs::symlink_metadata(folder)?) {
@@ -95,8 +95,8 @@ fn own(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not a folder of yours alone: chmod 700 it"))
 }
 
-/// A file that is closed when we end, however that is. It has no name any more, but its folder tells of it all the same.
-/// Without it only those who ask hear that we were killed.
+/// A file that closes at our end in every case. It has no name any more, but its folder still reports that it closes.
+/// Without it, only programs that ask notice that we were killed.
 fn open_file(folder: &Path) -> Option<File> {
     let path = folder.join(format!(".{}.open", std::process::id()));
     let open = lock_file(&path).ok();
@@ -104,7 +104,7 @@ fn open_file(folder: &Path) -> Option<File> {
     open
 }
 
-/// Clears away what conversations left that were killed.
+/// Removes the sockets of killed conversations.
 fn sweep(folder: &Path) {
     for name in sockets(folder).unwrap_or_default() {
         let gone = way(folder, &name, |path| UnixStream::connect(path));
@@ -114,7 +114,7 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Listens first and appears then, so that whoever finds the socket finds somebody behind it.
+/// Listens first and renames the socket then, so that every visible socket has a listener.
 fn listen(folder: &Path) -> io::Result<(UnixListener, String)> {
     let process = std::process::id();
     let (draft, name) = (format!(".{process}"), format!("{process}{SUFFIX}"));
@@ -131,7 +131,7 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
             return;
         }
         let Ok(stream) = stream else {
-            // Too many open files, most likely: no reason to spin.
+            // Most likely too many files are open, so we wait before the next try.
             thread::sleep(Duration::from_millis(50));
             continue;
         };
@@ -150,7 +150,7 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
     }
 }
 
-/// Carries out one order. Who does not take the answer does not get one.
+/// Carries out one order. A client that does not take the answer does not get one.
 fn obey(stream: &UnixStream, here: &Obeying) {
     let answer = read(stream).and_then(|order| {
         if order.place != place(&here.mcp_tools.context()) {
@@ -176,7 +176,7 @@ fn read(stream: &UnixStream) -> Result<ControlRequest, String> {
     ControlRequest::from_json(&receive(stream, LONGEST_ORDER).map_err(unread)?)
 }
 
-/// Whoever was started by an agent may look, and no more: a hook may rely on the very server.
+/// Whether a client may give this order. A process that an agent started may only look: a hook may rely on the server.
 fn allowed(stream: &UnixStream, deed: ControlCommand) -> Result<(), String> {
     if !deed.changes() {
         return Ok(());
@@ -221,7 +221,7 @@ fn carry_out(order: &ControlRequest, mcp_tools: &McpTools) -> Vec<Value> {
         }
         told.push(server);
     }
-    // What this conversation does not have is told as well.
+    // The answer also names servers that this conversation does not have.
     let unknown =
         outcomes.iter().filter(|(name, _)| !told.iter().any(|server| server.get("name") == Some(&json!(name))));
     let unknown: Vec<Value> = unknown
@@ -239,7 +239,7 @@ fn named(order: &ControlRequest, mcp_tools: &McpTools) -> Vec<String> {
     order.servers.clone()
 }
 
-/// Slow servers do not wait for one another.
+/// Works on all servers at the same time, so that a slow one delays no other.
 fn each(names: &[String], work: &(dyn Fn(&str) -> Result<(), String> + Sync)) -> Vec<(String, Result<(), String>)> {
     thread::scope(|scope| {
         let working: Vec<_> = names.iter().map(|name| scope.spawn(|| work(name))).collect();

@@ -1,25 +1,25 @@
-//! What a person should know of one event: hooks that did not run, and with `wants_details` everything else.
+//! Notices about one event: hooks that did not run and, with `wants_details`, everything else.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use ollm_engine::{Outcome, Reason, Report};
-use ollm_protocol::{Event, Hook, Remedy};
+use ollm_protocol::{Event, EventKind, Hook, Remedy};
 
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::port::Notices;
 
-/// More hooks that did not run are only counted.
+/// Further hooks that did not run are only counted.
 const MOST_LINES: usize = 20;
 
-/// What a person should know about the run, one line each.
+/// Tells the person about the dispatch, one line each.
 pub(super) fn tell(event: &Event, outcome: &Outcome, context: &AppContext, notices: &mut dyn Notices) {
     for line in not_run(event, outcome, context) {
         notices.tell(&line);
     }
-    for failure in outcome.reports.iter().filter_map(Report::failure) {
+    for failure in outcome.reports.iter().filter_map(|report| failure(report, event, outcome)) {
         notices.tell_failure(&failure);
     }
     if notices.wants_details() {
@@ -27,12 +27,21 @@ pub(super) fn tell(event: &Event, outcome: &Outcome, context: &AppContext, notic
     }
 }
 
-/// Which hooks did not run although a person may expect it, one line each.
+/// A failure after which the call goes on: a person who wrote a guard may expect that it blocks.
+fn failure(report: &Report, event: &Event, outcome: &Outcome) -> Option<String> {
+    let failure = report.failure()?;
+    let is_open =
+        event.kind == EventKind::BeforeTool && !report.hook.is_gate() && !report.detached && outcome.continues();
+    let note = if is_open { "; the call goes on: `\"onFailure\": \"block\"` in the hook would stop it" } else { "" };
+    Some(failure + note)
+}
+
+/// Hooks that did not run although a person may expect them to, one line each.
 pub(super) fn not_run(event: &Event, outcome: &Outcome, context: &AppContext) -> Vec<String> {
     unmatched(event, outcome).into_iter().chain(skipped(outcome, context)).collect()
 }
 
-/// Hooks that a person may want to run.
+/// Skipped hooks that a person may want to run.
 fn skipped(outcome: &Outcome, context: &AppContext) -> Vec<String> {
     let concerns = |reason| matches!(reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
     let skipped: Vec<_> = outcome.skipped.iter().filter(|skip| concerns(skip.reason)).collect();
@@ -43,7 +52,7 @@ fn skipped(outcome: &Outcome, context: &AppContext) -> Vec<String> {
     shown.chain(more).collect()
 }
 
-/// An event that does not say what it is about: which hooks cannot tell whether they are for it.
+/// The hooks that could not match, because the event does not say what it is about.
 fn unmatched(event: &Event, outcome: &Outcome) -> Option<String> {
     let field = event.missing_subject()?;
     let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == Reason::Matcher);
@@ -58,7 +67,7 @@ fn unmatched(event: &Event, outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// Which files were read, for who wants to know.
+/// The files that were read, if details are wanted.
 pub(super) fn tell_files(app: &App, context: &AppContext, notices: &mut dyn Notices) {
     if !notices.wants_details() {
         return;
@@ -79,7 +88,7 @@ pub(super) fn tell_files(app: &App, context: &AppContext, notices: &mut dyn Noti
     }
 }
 
-/// What was planned, and how long each hook took.
+/// The plan, and the duration of each hook.
 fn tell_details(outcome: &Outcome, notices: &mut dyn Notices) {
     let stages: Vec<String> = outcome.plan.iter().map(|hooks| stage(hooks)).collect();
     let plan = if stages.is_empty() { "no hook".to_owned() } else { stages.join(", then ") };

@@ -1,4 +1,4 @@
-//! What can be mended without a person deciding anything: nothing is approved, installed or switched on by it.
+//! Fixes that need no decision by a person: they approve, install and switch on nothing.
 
 use std::fs;
 
@@ -10,17 +10,17 @@ use crate::app_context::AppContext;
 use crate::connect::{self, Caller, Link, Scope, ShellCalls};
 use crate::error::AppError;
 
-/// How a finding is mended.
+/// A way to fix a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fix {
-    /// Forget what was kept of files; the next event reads them.
+    /// Delete the stored snapshot of files; the next event reads them.
     ForgetSnapshots,
-    /// Write the entries of an agent that is connected already once more.
+    /// Write the entries of a connected agent again.
     Reconnect {
         /// The agent's name.
         agent: &'static str,
-        /// Whose settings hold the entries.
+        /// The settings that hold the entries.
         scope: Scope,
         /// Whether its shell calls go into a box.
         shell_calls: ShellCalls,
@@ -28,15 +28,14 @@ pub enum Fix {
 }
 
 impl Fix {
-    /// The entries of an agent, as they were meant.
-    pub(super) fn reconnect(agent: &AgentDialect, link: &Link) -> Fix {
-        let text = fs::read_to_string(&link.file).unwrap_or_default();
-        let shell_calls = if text.contains(" --box") { ShellCalls::InBox } else { ShellCalls::AsTheyAre };
+    /// The fix that writes the entries of an agent again, with their present options.
+    pub(super) fn reconnect(agent: &AgentDialect, link: &Link, context: &AppContext) -> Fix {
+        let shell_calls = connect::shell_calls(agent, link.scope, context);
         Fix::Reconnect { agent: agent.name, scope: link.scope, shell_calls }
     }
 }
 
-/// Mends a finding, and says what was done; nothing where a person has to decide.
+/// Applies the fix of a finding and says what was done; `None` if a person has to decide.
 pub fn mend(finding: &Finding, context: &AppContext) -> Result<Option<String>, AppError> {
     match finding.fix {
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! What the system tells of folders.
+//! Folders whose changes the system reports.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,29 @@ use ollm_catalog::StampedPaths;
 use crate::notifier::{Notifier, NotifyError};
 use crate::wake_signal::WakeSignal;
 
-/// File systems on which other machines write, of which nobody tells.
+/// File systems that other machines write to without a notice to this one.
 #[cfg(target_os = "linux")]
 const REMOTE: [u32; 7] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x6573_5546, 0x0BD0_0BD0];
 
-/// Folders that the system tells of, and the paths in them that count. The system knows a folder by one name, so all are real
-/// names here: without links.
+/// Folders on which the system reports, and the paths in them that matter. The system knows a folder by one name, so
+/// all names here are real: without links.
 pub(super) struct FolderWatches {
     notifier: Notifier,
     folders: BTreeSet<PathBuf>,
     roots: BTreeSet<PathBuf>,
 }
 
-/// What happened since the last time.
-pub(super) struct Touched {
-    /// The paths that count.
+/// The changes since the last call.
+pub(super) struct TouchedFolders {
+    /// The touched paths that matter.
     paths: Vec<PathBuf>,
     /// Whether the system lost track.
     is_incomplete: bool,
     is_other: bool,
 }
 
-impl Touched {
-    /// Whether only what does not count was touched.
+impl TouchedFolders {
+    /// Whether only paths were touched that do not matter.
     pub(super) fn is_other(&self) -> bool {
         self.is_other
     }
@@ -42,22 +42,22 @@ impl Touched {
 }
 
 impl FolderWatches {
-    /// None where the system has no more of them.
+    /// `None` if the system has no more watches.
     pub(super) fn new() -> Option<FolderWatches> {
         let notifier = Notifier::new().ok()?;
         Some(FolderWatches { notifier, folders: BTreeSet::new(), roots: BTreeSet::new() })
     }
 
-    /// Has this one woken whenever something happens.
+    /// Wakes this signal at every change.
     pub(super) fn wake(&self, wake: &WakeSignal) {
         self.notifier.wake(wake);
     }
 
-    /// Watches what is needed to hear of these paths, and nothing else; whether that is more than before. None where the
-    /// system cannot tell of all of them.
+    /// Watches exactly the folders of these paths; returns whether more are watched than before. `None` if the system
+    /// cannot report on all of them.
     pub(super) fn set(&mut self, paths: StampedPaths) -> Option<bool> {
         let StampedPaths { roots, folders } = paths;
-        // A link can be replaced, and so can what it leads to.
+        // A program can replace a link, and also its target.
         let linked = roots.iter().filter_map(|root| Some(root.parent().map(real_name)?.join(root.file_name()?)));
         self.roots = linked.chain(roots.iter().map(|root| real_name(root))).collect();
         let around = |root: &PathBuf| root.ancestors().skip(1).find(|path| path.is_dir()).map(Path::to_owned);
@@ -80,9 +80,9 @@ impl FolderWatches {
                     self.folders.insert(folder.clone());
                     is_more = true;
                 }
-                // It has gone meanwhile, which another look sees.
+                // It is gone meanwhile; another look sees that.
                 Err(NotifyError::Gone) => is_more = true,
-                // What cannot be entered cannot be read either.
+                // A folder that we cannot enter cannot be read either.
                 Err(NotifyError::Refused(error)) if is_no_entry(&error) => {}
                 Err(_) => return None,
             }
@@ -90,11 +90,11 @@ impl FolderWatches {
         Some(is_more)
     }
 
-    /// What happened since the last time.
-    pub(super) fn take(&mut self) -> Touched {
+    /// The changes since the last call.
+    pub(super) fn take(&mut self) -> TouchedFolders {
         let touched = self.notifier.take_all();
         for path in touched.paths.keys() {
-            // It may be gone, or another one by now: it is watched anew if it is still wanted.
+            // The folder may be gone or replaced by now; if it is still needed, it is watched anew.
             if self.folders.remove(path) {
                 self.notifier.unwatch(path);
             }
@@ -102,11 +102,11 @@ impl FolderWatches {
         let counts = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root) || root.starts_with(path));
         let (all, is_incomplete) = (touched.paths.len(), touched.is_incomplete);
         let paths: Vec<PathBuf> = touched.paths.into_keys().filter(counts).collect();
-        Touched { is_other: all > 0 && paths.is_empty() && !is_incomplete, paths, is_incomplete }
+        TouchedFolders { is_other: all > 0 && paths.is_empty() && !is_incomplete, paths, is_incomplete }
     }
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 fn real_name(path: &Path) -> PathBuf {
     let real = path.ancestors().find_map(|known| Some((known.canonicalize().ok()?, path.strip_prefix(known).ok()?)));
     match real {
@@ -120,14 +120,14 @@ fn is_no_entry(error: &notify::Error) -> bool {
     matches!(&error.kind, notify::ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
-/// Whether the system hears of every change in a folder.
+/// Whether the system reports every change in a folder.
 #[cfg(target_os = "linux")]
 fn is_told_of(folder: &Path) -> bool {
     let kind = rustix::fs::statfs(folder).ok().and_then(|found| u32::try_from(found.f_type).ok());
     !kind.is_some_and(|kind| REMOTE.contains(&kind))
 }
 
-/// Whether the system hears of every change in a folder.
+/// Whether the system reports every change in a folder.
 #[cfg(not(target_os = "linux"))]
 fn is_told_of(_: &Path) -> bool {
     true

@@ -1,5 +1,4 @@
-//! The index that is part of the program, with a few small extensions, so that search and installation work on a machine without
-//! a network.
+//! The index that is part of the program. Its few small extensions make search and installation work without a network.
 
 use ollm_package::{Index, IndexEntry, Package, pack};
 use ollm_protocol::Code;
@@ -9,18 +8,18 @@ use serde_json::Value;
 
 use crate::error::AppError;
 
-/// What an index of this kind is called in the configuration, and what its addresses begin with.
+/// The name of this index in the configuration, and the scheme of its addresses.
 pub(super) const BUILTIN: &str = "builtin";
 
 /// The files of one extension.
-struct Embedded {
+struct EmbeddedExtension {
     name: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! embedded {
     ($name:literal: $($file:literal),+ $(,)?) => {
-        Embedded {
+        EmbeddedExtension {
             name: $name,
             files: &[$(($file, include_str!(concat!("../../extensions/", $name, "/", $file)))),+],
         }
@@ -28,7 +27,7 @@ macro_rules! embedded {
 }
 
 #[rustfmt::skip]
-const EXTENSIONS: &[Embedded] = &[
+const EXTENSIONS: &[EmbeddedExtension] = &[
     embedded!("format-on-save":
         "cases/format-edited/a-file-that-is-gone-does-no-harm.json",
         "cases/format-new/a-file-that-is-gone-does-no-harm.json",
@@ -68,9 +67,9 @@ const EXTENSIONS: &[Embedded] = &[
     ),
 ];
 
-/// The index of what is embedded.
+/// The index of the embedded extensions.
 pub(super) fn index() -> Index {
-    Index { entries: EXTENSIONS.iter().filter_map(Embedded::entry).collect(), problems: Vec::new() }
+    Index { entries: EXTENSIONS.iter().filter_map(EmbeddedExtension::entry).collect(), problems: Vec::new() }
 }
 
 /// The archive of an embedded extension.
@@ -80,12 +79,12 @@ pub(super) fn archive(name: &str) -> Result<Vec<u8>, AppError> {
     pack(&embedded.package()).map_err(|error| AppError::new(Code::NotFetched, error.to_string()))
 }
 
-impl Embedded {
+impl EmbeddedExtension {
     fn package(&self) -> Package {
         self.files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec(), false)).collect()
     }
 
-    /// The entry in the index, by what its manifest says.
+    /// The entry in the index, from the manifest.
     fn entry(&self) -> Option<IndexEntry> {
         let package = self.package();
         let manifest: Value = serde_json::from_slice(package.get("manifest.json")?).ok()?;

@@ -1,4 +1,4 @@
-//! Fetches a file from a server, with a bound for its size and for every wait.
+//! Fetches a file from a server, with limits on its size and on every wait.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -19,45 +19,45 @@ use crate::app_context::AppContext;
 use crate::error::AppError;
 
 const CONNECT: Duration = Duration::from_secs(15);
-/// How long a server may say nothing.
+/// How long a server may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 const WHOLE: Duration = Duration::from_mins(10);
-/// How often whoever waits is asked whether it goes on.
+/// How often the waiting caller is asked whether to continue.
 const PERIOD: Duration = Duration::from_millis(50);
 const MOST_REDIRECTS: usize = 5;
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Hears how far it is: what is fetched, how many bytes are there, and how many there will be (zero where nobody knows). Says
-/// whether it goes on; asked several times a second.
+/// Receives the progress of a fetch several times a second: the file, the bytes so far, and all bytes (zero if
+/// unknown). Returns whether to continue.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64) -> ControlFlow<()>;
 
-/// By which a server knows whether a file is still what it was.
+/// The values by which a server tells whether a file has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
     pub(super) modified: Option<String>,
 }
 
-/// Whether a server may send us elsewhere.
+/// Whether to follow a server's redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Redirects {
-    /// It must come from where the person said.
+    /// Refuse them: the file must come from the address that the person named.
     Refused,
-    /// To other encrypted addresses, which a person is told.
+    /// Follow them to other encrypted addresses, which the person is told.
     Followed,
 }
 
-/// What to fetch.
+/// A request for a file.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct FetchRequest<'a> {
     pub(super) url: &'a str,
     pub(super) most: u64,
     pub(super) redirects: Redirects,
-    /// What is there already.
+    /// The validators of our present copy.
     pub(super) known: Option<&'a Validators>,
 }
 
-/// The same for a thread of its own.
+/// The request with owned data, for its thread.
 struct OwnedWanted {
     url: String,
     most: u64,
@@ -65,43 +65,47 @@ struct OwnedWanted {
     known: Option<Validators>,
 }
 
-impl Wanted<'_> {
+impl FetchRequest<'_> {
     fn into_owned(self) -> OwnedWanted {
-        let Wanted { url, most, redirects, known } = self;
+        let FetchRequest { url, most, redirects, known } = self;
         OwnedWanted { url: url.to_owned(), most, redirects, known: known.cloned() }
     }
 }
 
 impl OwnedWanted {
-    fn borrowed(&self) -> Wanted<'_> {
-        Wanted { url: &self.url, most: self.most, redirects: self.redirects, known: self.known.as_ref() }
+    fn borrowed(&self) -> FetchRequest<'_> {
+        FetchRequest { url: &self.url, most: self.most, redirects: self.redirects, known: self.known.as_ref() }
     }
 }
 
-/// What the thread tells.
-enum Told {
+/// A message of the thread.
+enum FetchMessage {
     Step(String, u64, u64),
-    Done(Result<Fetched, AppError>),
+    Done(Result<FetchResult, AppError>),
 }
 
-/// What came.
+/// The result of a fetch.
 #[derive(Debug)]
-pub(super) enum Fetched {
-    /// The file is what it was.
+pub(super) enum FetchResult {
+    /// The file has not changed.
     Unchanged,
-    /// The file, and the address that it came from in the end.
+    /// The file, and the address that it finally came from.
     File { bytes: Vec<u8>, validators: Validators, from: String },
 }
 
-/// Fetches a file, on a thread that is left behind if somebody interrupts: a server that says nothing holds nobody up.
-pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progress<'_>) -> Result<Fetched, AppError> {
+/// Fetches a file on a thread. After an interruption the thread is abandoned, so that a silent server delays no caller.
+pub(super) fn fetch(
+    wanted: &FetchRequest<'_>,
+    context: &AppContext,
+    progress: Progress<'_>,
+) -> Result<FetchResult, AppError> {
     let (sender, steps) = channel();
     let (owned, network) = (wanted.clone().into_owned(), context.network.clone());
     thread::spawn(move || {
-        let mut tell = |what: &str, done, total| drop(sender.send(Told::Step(what.to_owned(), done, total)));
+        let mut tell = |what: &str, done, total| drop(sender.send(FetchMessage::Step(what.to_owned(), done, total)));
         let fetched = fetch_from(&owned.borrowed(), &network, &mut tell);
-        // Whoever left does not hear of it.
-        let _ = sender.send(Told::Done(fetched));
+        // An interrupted caller no longer receives the result.
+        let _ = sender.send(FetchMessage::Done(fetched));
     });
     let mut step = (format!("fetching {}", shown(wanted.url)), 0, 0);
     loop {
@@ -109,8 +113,8 @@ pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progres
             return Err(failed(wanted.url, "it was interrupted"));
         }
         match steps.recv_timeout(PERIOD) {
-            Ok(Told::Step(what, done, total)) => step = (what, done, total),
-            Ok(Told::Done(fetched)) => return fetched,
+            Ok(FetchMessage::Step(what, done, total)) => step = (what, done, total),
+            Ok(FetchMessage::Done(fetched)) => return fetched,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(failed(wanted.url, "its thread ended early")),
         }
@@ -119,7 +123,7 @@ pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progres
 
 type Tell<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-fn fetch_from(wanted: &Wanted<'_>, network: &Network, tell: Tell<'_>) -> Result<Fetched, AppError> {
+fn fetch_from(wanted: &FetchRequest<'_>, network: &Network, tell: Tell<'_>) -> Result<FetchResult, AppError> {
     let mut url = wanted.url.to_owned();
     for _ in 0..=MOST_REDIRECTS {
         check_address(&url).map_err(|why| {
@@ -132,7 +136,7 @@ fn fetch_from(wanted: &Wanted<'_>, network: &Network, tell: Tell<'_>) -> Result<
         let mut response = ask(&url, wanted.known, network)?;
         match response.status().as_u16() {
             200 => return receive(&mut response, &url, wanted.most, tell),
-            304 if wanted.known.is_some() => return Ok(Fetched::Unchanged),
+            304 if wanted.known.is_some() => return Ok(FetchResult::Unchanged),
             301 | 302 | 303 | 307 | 308 => {
                 let place = header(&response, &LOCATION).unwrap_or_default();
                 let next = joined(&url, &place);
@@ -152,7 +156,7 @@ fn fetch_from(wanted: &Wanted<'_>, network: &Network, tell: Tell<'_>) -> Result<
     Err(failed(wanted.url, "the server sends us from one address to the next"))
 }
 
-/// An address that stands in something that was fetched from another one.
+/// An address that is relative to the file that contains it.
 pub(super) fn joined(base: &str, place: &str) -> String {
     let scheme = place.split(['/', '?', '#']).next().unwrap_or_default();
     if scheme.ends_with(':') {
@@ -196,7 +200,7 @@ fn ask(url: &str, known: Option<&Validators>, network: &Network) -> Result<Respo
     request.call().map_err(|error| unreached(url, &error))
 }
 
-fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) -> Result<Fetched, AppError> {
+fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) -> Result<FetchResult, AppError> {
     if let Some(packed) = header(response, &CONTENT_ENCODING).filter(|kind| !kind.eq_ignore_ascii_case("identity")) {
         return Err(failed(url, &format!("the answer is packed as `{packed}`, which was not asked for")));
     }
@@ -225,10 +229,11 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) 
     if let Some(said) = said.filter(|said| *said != bytes.len() as u64) {
         return Err(failed(url, &format!("the answer was cut: {} of {said} bytes came", bytes.len())));
     }
-    Ok(Fetched::File { bytes, validators, from: url.to_owned() })
+    Ok(FetchResult::File { bytes, validators, from: url.to_owned() })
 }
 
-/// Whether a file with this time is the one that was sent: within the same second it may have been written once more.
+/// Whether a modification time identifies the file that was sent. Within the same second the file may have been written
+/// again.
 fn is_lasting(modified: &str, sent: Option<&str>) -> bool {
     const TICK: i64 = 2;
     let seconds = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());

@@ -1,4 +1,4 @@
-//! Packages out of folders on this machine.
+//! Reads packages from folders on this machine.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use ollm_package::{Bounds, Collector, LinkBase, Package, Refusal};
 use ollm_store::raw::{kind_of, open_regular};
 use rustix::fs::OFlags;
 
-/// Reads a folder, without what git keeps in it, and without the record of an installation that it may be.
+/// Reads a folder, without git's own files and without an installation record.
 pub(super) fn read(root: &Path) -> Result<Package, String> {
     let mut collector = Collector::new(Bounds::default());
     let mut open = vec![PathBuf::new()];
@@ -32,7 +32,7 @@ pub(super) fn read(root: &Path) -> Result<Package, String> {
     collector.finish().map_err(|refusal| refusal.to_string())
 }
 
-/// Takes one entry; says whether it is a folder.
+/// Adds one entry; returns whether it is a folder.
 fn take(root: &Path, path: &Path, collector: &mut Collector) -> Result<bool, String> {
     let at = root.join(path);
     let unread = |error: &dyn std::fmt::Display| format!("{}: {error}", at.display());

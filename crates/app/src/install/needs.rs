@@ -1,4 +1,4 @@
-//! What a package needs and is not there, and where that can be had from.
+//! Finds the missing extensions that a package needs, and where to get them.
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use super::registry::Registry;
 use super::{Downgrade, Order, PackageSource, Progress, Staged};
 use crate::app::App;
 
-/// An extension that a package needs and that is not there.
+/// A missing extension that a package needs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MissingExtension {
     /// Its name.
     pub name: String,
-    /// The versions that will do.
+    /// The accepted versions.
     pub range: String,
-    /// What needs it.
+    /// The extension that needs it.
     pub needed_by: String,
     /// The index that the package came from, if it came from one.
     pub index: Option<String>,
-    /// The version that this index has.
+    /// The version in this index.
     pub version: Option<Version>,
 }
 
 impl MissingExtension {
-    /// What installs it.
+    /// The request that installs it.
     pub fn order(&self, needing: &Order) -> Option<Order> {
         let version = self.version.clone()?;
         Some(Order {
@@ -54,7 +54,7 @@ impl fmt::Display for MissingExtension {
     }
 }
 
-/// What a package needs and is not there. It is looked for only in the index that the package came from.
+/// The missing extensions that a package needs. Only the index that the package came from is searched.
 pub fn missing_extensions(staged: &Staged, order: &Order, app: &App, progress: Progress<'_>) -> Vec<MissingExtension> {
     let is_absent = |needed: &&Dependency| app.extensions.iter().all(|one| one.name != needed.name);
     let absent: Vec<&Dependency> = staged.extension.manifest.dependencies.iter().filter(is_absent).collect();

@@ -1,4 +1,4 @@
-//! Gets a package from its source, as far as nothing has to be written for it.
+//! Gets a package from its source. Writes nothing except a repository's scratch folder.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{SignatureCheck, check_signature};
 use semver::Version;
 
-use super::fetch::{Fetched, Progress, Redirects, Wanted, fetch};
+use super::fetch::{FetchRequest, FetchResult, Progress, Redirects, fetch};
 use super::record::InstallRecord;
-use super::registry::{ArchivePlace, Asked, Hit, Registry};
+use super::registry::{ArchivePlace, Hit, IndexQuery, Registry};
 use super::source::{PackageSource, shown};
 use super::{Order, Reach, builtin, folder, refused, repository};
 use crate::app::App;
@@ -21,18 +21,23 @@ use crate::error::AppError;
 /// Larger archives are not read.
 const LARGEST_ARCHIVE: u64 = 64 << 20;
 
-/// A package, and what is known of it.
-pub(super) struct Obtained {
+/// A package and the facts about its origin.
+pub(super) struct ObtainedPackage {
     pub(super) package: Package,
     pub(super) record: InstallRecord,
     pub(super) notes: Vec<String>,
-    /// The name and version that an index says it has.
+    /// The name and version that an index gives.
     pub(super) expected: Option<(String, Version)>,
-    /// Whether a signature could have been checked: the source can have one, and there are keys.
+    /// Whether a signature could have been checked: the source supports signatures, and there are keys.
     pub(super) signer_known: bool,
 }
 
-pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progress<'_>) -> Result<Obtained, AppError> {
+pub(super) fn obtain(
+    order: &Order,
+    scratch: &Path,
+    app: &App,
+    progress: Progress<'_>,
+) -> Result<ObtainedPackage, AppError> {
     let context = app.context();
     let settings = app.config.downloads();
     match &order.source {
@@ -72,12 +77,12 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
     }
 }
 
-fn plain(order: &Order, package: Package) -> Obtained {
+fn plain(order: &Order, package: Package) -> ObtainedPackage {
     let record = InstallRecord::new(order.source.clone());
-    Obtained { package, record, notes: Vec::new(), expected: None, signer_known: false }
+    ObtainedPackage { package, record, notes: Vec::new(), expected: None, signer_known: false }
 }
 
-/// Only archives have one digest that somebody else can know.
+/// Fails if a checksum is given: only an archive has a digest that a person can know beforehand.
 fn no_checksum(order: &Order, what: &str) -> Result<(), AppError> {
     match order.checksum {
         Some(_) => Err(AppError::usage(format!("{what} has no checksum of an archive"))),
@@ -85,7 +90,7 @@ fn no_checksum(order: &Order, what: &str) -> Result<(), AppError> {
     }
 }
 
-/// The package of a name in an index.
+/// The package with a name in an index.
 fn named(
     order: &Order,
     name: &str,
@@ -93,9 +98,9 @@ fn named(
     settings: &DownloadSettings,
     context: &AppContext,
     progress: Progress<'_>,
-) -> Result<Obtained, AppError> {
+) -> Result<ObtainedPackage, AppError> {
     let registry = Registry::load(settings, order.reach, context, progress);
-    let asked = Asked { name, version, checksum: order.checksum, index: order.index.as_deref() };
+    let asked = IndexQuery { name, version, checksum: order.checksum, index: order.index.as_deref() };
     let hit = registry.find(&asked, context)?;
     check_extension_name(&hit.entry.name).map_err(|why| refused(&why))?;
     let bytes = match hit.place(context) {
@@ -116,7 +121,7 @@ fn named(
 }
 
 /// Checks the signature of an entry against the user's keys.
-fn sign(hit: &Hit, bytes: &[u8], settings: &DownloadSettings, obtained: &mut Obtained) -> Result<(), AppError> {
+fn sign(hit: &Hit, bytes: &[u8], settings: &DownloadSettings, obtained: &mut ObtainedPackage) -> Result<(), AppError> {
     obtained.signer_known = !settings.keys.is_empty();
     let Some(signature) = &hit.entry.signature else { return Ok(()) };
     for key in &settings.keys {
@@ -136,7 +141,7 @@ fn sign(hit: &Hit, bytes: &[u8], settings: &DownloadSettings, obtained: &mut Obt
     Ok(())
 }
 
-fn archive(order: &Order, bytes: &[u8], expected: Option<Digest>) -> Result<Obtained, AppError> {
+fn archive(order: &Order, bytes: &[u8], expected: Option<Digest>) -> Result<ObtainedPackage, AppError> {
     let checksum = digest_bytes(bytes);
     if let Some(expected) = expected.filter(|expected| *expected != checksum) {
         return Err(refused(&format!("the archive is {checksum}, and should be {expected}")));
@@ -152,7 +157,7 @@ fn archive_file(path: &Path) -> Result<Vec<u8>, AppError> {
     bytes.ok_or_else(|| refused(&format!("{} does not exist", path.display())))
 }
 
-/// An archive, and the address that it came from in the end.
+/// An archive, and the address that it finally came from.
 fn download(
     url: &str,
     reach: Reach,
@@ -162,10 +167,10 @@ fn download(
     if reach == Reach::Offline {
         return Err(offline(url));
     }
-    let wanted = Wanted { url, most: LARGEST_ARCHIVE, redirects: Redirects::Followed, known: None };
+    let wanted = FetchRequest { url, most: LARGEST_ARCHIVE, redirects: Redirects::Followed, known: None };
     match fetch(&wanted, context, progress)? {
-        Fetched::File { bytes, from, .. } => Ok((bytes, from)),
-        Fetched::Unchanged => Err(refused(&format!("{} gave no file", shown(url)))),
+        FetchResult::File { bytes, from, .. } => Ok((bytes, from)),
+        FetchResult::Unchanged => Err(refused(&format!("{} gave no file", shown(url)))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Makes an index and its archives from folders, for any web server to hold.
+//! Makes an index and its archives from folders, for any web server to serve.
 
 use std::path::{Path, PathBuf};
 
@@ -22,23 +22,24 @@ const LARGEST_INDEX: u64 = 8 << 20;
 const LARGEST_ARCHIVE: u64 = 64 << 20;
 const LARGEST_SIGNATURE: u64 = 4 << 10;
 
-/// What was made.
+/// The result of publishing.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct PublishedIndex {
     /// The index.
     pub index: PathBuf,
-    /// The entries that were made or made anew, each with its archive.
+    /// The new and changed entries, each with its archive.
     pub entries: Vec<(IndexEntry, PathBuf)>,
-    /// What a person should know.
+    /// Notes for the person.
     pub notes: Vec<String>,
 }
 
-/// Packs extensions into a folder and lists them in its index, beside what that lists already. The same folders always give the
-/// same archives. A version that is listed with another content is refused: whoever installed it would never know.
-pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -> Result<Published, AppError> {
+/// Packs extensions into a folder and lists them in its index, beside the existing entries. The same folders always
+/// give the same archives. A listed version with other content is refused: users of the earlier content would never
+/// hear of the new one.
+pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -> Result<PublishedIndex, AppError> {
     let file = out.join(INDEX);
     let mut known = KnownIndex::read(&file)?;
-    let mut published = Published { index: file.clone(), entries: Vec::new(), notes: Vec::new() };
+    let mut published = PublishedIndex { index: file.clone(), entries: Vec::new(), notes: Vec::new() };
     let mut archives = Vec::new();
     for folder in folders {
         let (mut entry, archive) = pack_folder(folder, &mut published.notes, app)?;
@@ -49,7 +50,7 @@ pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -
         archives.push((path.clone(), archive));
         published.entries.push((entry, path));
     }
-    // The index is last: what it lists is there.
+    // The index comes last, so that everything it lists exists.
     for (path, archive) in archives {
         write(&path, &archive)?;
     }
@@ -57,7 +58,7 @@ pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -
     Ok(published)
 }
 
-/// The index that is there already, with everything in it that we do not know.
+/// The existing index, including the fields that we do not know.
 struct KnownIndex {
     /// The document without its entries.
     rest: Map<String, Value>,
@@ -65,7 +66,7 @@ struct KnownIndex {
 }
 
 impl KnownIndex {
-    /// Reads it. One with an entry that cannot be read is not changed: nothing of it may be lost.
+    /// Reads it. If one entry cannot be read, this fails, so that no entry is lost.
     fn read(file: &Path) -> Result<KnownIndex, AppError> {
         let unusable = |why: &dyn std::fmt::Display| {
             AppError::new(Code::WrongForm, format!("{} cannot be used: {why}", file.display()))
@@ -89,7 +90,7 @@ impl KnownIndex {
         Ok(KnownIndex { rest, entries: index.entries.into_iter().zip(maps).collect() })
     }
 
-    /// Lists an entry, in the place of the same version if that has the same content.
+    /// Lists an entry. It replaces the same version if that has the same content.
     fn list(&mut self, entry: &mut IndexEntry) -> Result<(), AppError> {
         let same = |(one, _): &&mut (IndexEntry, _)| one.name == entry.name && one.version == entry.version;
         match self.entries.iter_mut().find(same) {
@@ -109,7 +110,7 @@ impl KnownIndex {
         }
     }
 
-    /// The whole document, names in order and the newest version of each first.
+    /// The whole document: names in order, and of each the newest version first.
     fn document(mut self) -> Value {
         self.entries.sort_by(|(one, _), (other, _)| (&one.name, &other.version).cmp(&(&other.name, &one.version)));
         let entries = self.entries.into_iter().map(|(entry, unknown)| match entry.to_json() {
@@ -161,7 +162,7 @@ fn pack_folder(root: &Path, notes: &mut Vec<String>, app: &App) -> Result<(Index
     Ok((entry, archive))
 }
 
-/// The signature that lies beside an archive, as minisign leaves it there.
+/// The signature file beside an archive, in minisign's naming.
 fn signature(archive: &Path) -> Result<Option<String>, AppError> {
     let mut path = archive.as_os_str().to_owned();
     path.push(".minisig");

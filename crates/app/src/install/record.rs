@@ -1,4 +1,4 @@
-//! What is remembered of an installation. It lies in the folder of the extension, so that both appear and go in one step.
+//! The record of an installation. It is in the extension's folder, so that both appear and disappear in one step.
 
 use std::path::Path;
 
@@ -11,27 +11,27 @@ use super::source::PackageSource;
 const VERSION: u64 = 1;
 const LARGEST_FILE: u64 = 256 << 10;
 
-/// What is remembered of an installation.
+/// The record of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallRecord {
-    /// Where it came from.
+    /// The source of the package.
     pub source: PackageSource,
-    /// The digest of its archive, if it was one.
+    /// The digest of its archive, if it came in one.
     pub checksum: Option<Digest>,
-    /// The commit, if it came out of a repository.
+    /// The commit, if it came from a repository.
     pub commit: Option<String>,
-    /// The index that had it.
+    /// The index that listed it.
     pub index: Option<String>,
-    /// The key that signed it, if that is one of the user's.
+    /// The key that signed it, if it is one of the user's keys.
     pub signed_by: Option<String>,
-    /// The form of the package, where it was made for another agent.
+    /// The format of the package, if it was made for another agent.
     pub form: Option<String>,
-    /// What of it is not loaded, and why.
+    /// The parts of it that are not loaded, and why.
     pub left: Vec<String>,
 }
 
 impl InstallRecord {
-    /// A record of which only the source is known.
+    /// A record with only the source.
     pub(super) fn new(source: PackageSource) -> InstallRecord {
         InstallRecord {
             source,
@@ -44,13 +44,13 @@ impl InstallRecord {
         }
     }
 
-    /// What is remembered of the extension in a folder; nothing where we did not install it.
+    /// The record of the extension in a folder; `None` if we did not install it.
     pub fn read(folder: &Path) -> Option<InstallRecord> {
         let bytes = read_bounded(&folder.join(INSTALL_RECORD), LARGEST_FILE).ok()??;
         InstallRecord::from_json(&serde_json::from_slice(&bytes).ok()?)
     }
 
-    /// Why the record in a folder says nothing to us, where there is one.
+    /// The reason why the record in a folder cannot be read, if there is one.
     pub(super) fn unreadable(folder: &Path) -> Option<String> {
         let path = folder.join(INSTALL_RECORD);
         if InstallRecord::read(folder).is_some() || path.symlink_metadata().is_err() {
@@ -67,12 +67,12 @@ impl InstallRecord {
         })
     }
 
-    /// The record as a file.
+    /// The content of the record's file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         format!("{:#}\n", self.to_json()).into_bytes()
     }
 
-    /// Whether a pin names exactly this.
+    /// Whether a pin names exactly this installation.
     pub(super) fn is_pinned_by(&self, pin: &str, version: &str) -> bool {
         let checksum = self.checksum.map(|digest| digest.to_string());
         pin == version || [&self.commit, &checksum].into_iter().flatten().any(|known| known == pin)

@@ -1,6 +1,6 @@
-//! The indexes that extensions are searched in and installed from: fetched, kept for the next time, and usable without a network.
+//! The indexes for search and installation: fetched, cached, and usable without a network.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use ollm_catalog::{Dependency, DownloadSettings};
@@ -12,7 +12,7 @@ use semver::Version;
 use serde_json::{Value, json};
 
 use super::builtin::{self, BUILTIN};
-use super::fetch::{Fetched, Progress, Redirects, Validators, Wanted, fetch, joined};
+use super::fetch::{FetchRequest, FetchResult, Progress, Redirects, Validators, fetch, joined};
 use super::source::{check_address, shown};
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -21,15 +21,15 @@ const VERSION: u32 = 1;
 /// Larger indexes are not read.
 const LARGEST_INDEX: u64 = 8 << 20;
 const LARGEST_CACHE: u64 = 16 << 20;
-/// So many names that are gone are told.
+/// How many removed names are named in a note.
 const MOST_TOLD: usize = 5;
 
-/// Whether servers are asked.
+/// Whether to ask servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Each index is asked whether it changed.
+    /// Ask for each index whether it changed.
     Network,
-    /// What was fetched before has to do.
+    /// Use the cached indexes.
     Offline,
 }
 
@@ -37,26 +37,26 @@ pub enum Reach {
 #[derive(Debug, Default)]
 pub struct Registry {
     indexes: Vec<LoadedIndex>,
-    /// What a person should know: an index that is not reached, an entry that is left out.
+    /// Notes for the person: indexes that were not reached, and entries that were left out.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug)]
 struct LoadedIndex {
-    /// As the configuration names it.
+    /// Its address in the configuration.
     address: String,
-    /// Its content, or why that cannot be had.
+    /// Its content, or the reason why it cannot be read.
     index: Result<Index, String>,
 }
 
-/// What is asked of the indexes.
+/// A query for a package in the indexes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct IndexQuery<'a> {
     pub(super) name: &'a str,
     pub(super) version: Option<&'a Version>,
     /// The digest of the archive.
     pub(super) checksum: Option<Digest>,
-    /// The only index that counts, as it is shown.
+    /// The only index to search, in the form for people.
     pub(super) index: Option<&'a str>,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Asked<'a> {
 pub struct Hit {
     /// The entry.
     pub entry: IndexEntry,
-    /// The index, as the configuration names it.
+    /// The index, by its address in the configuration.
     pub index: String,
 }
 
-/// Where the archive of an entry is.
+/// The location of an entry's archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ArchivePlace {
     Embedded(String),
@@ -78,12 +78,12 @@ pub(super) enum ArchivePlace {
 }
 
 impl Hit {
-    /// The index as it may be shown: without a password.
+    /// The index as text for people: without a password.
     pub fn shown_index(&self) -> String {
         shown(&self.index)
     }
 
-    /// Where its archive is.
+    /// The location of its archive.
     pub(super) fn place(&self, context: &AppContext) -> ArchivePlace {
         let url = &self.entry.download_url;
         if self.index == BUILTIN {
@@ -97,7 +97,7 @@ impl Hit {
 }
 
 impl Registry {
-    /// Reads all indexes. One that cannot be had is told and hides no other.
+    /// Reads all indexes. If one cannot be read, there is a note about it, and the others are still used.
     pub fn load(settings: &DownloadSettings, reach: Reach, context: &AppContext, progress: Progress<'_>) -> Registry {
         let mut registry = Registry::default();
         for address in &settings.indexes {
@@ -112,7 +112,7 @@ impl Registry {
         registry
     }
 
-    /// What fits a query, best first, each name once with its highest version.
+    /// The entries that fit a query, best first: each name once, with its highest version.
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let (mut hits, mut seen) = (Vec::new(), HashSet::new());
         for (address, index) in self.readable() {
@@ -126,9 +126,9 @@ impl Registry {
         hits.into_iter().map(|(_, hit)| hit).collect()
     }
 
-    /// The package of a name: of the first index that has it, its highest version or the one that is asked for. Without a
-    /// version, one that is no pre-release comes first.
-    pub(super) fn find(&self, asked: &Asked<'_>, context: &AppContext) -> Result<Hit, AppError> {
+    /// The package with a name, from the first index that lists it: the requested version or the highest. Without a
+    /// requested version, a pre-release is used only if there is no other.
+    pub(super) fn find(&self, asked: &IndexQuery<'_>, context: &AppContext) -> Result<Hit, AppError> {
         let (address, versions) = self.first_with(asked, context)?;
         let entry = match (asked.checksum, asked.version) {
             (Some(checksum), _) => {
@@ -150,8 +150,8 @@ impl Registry {
         Ok(Hit { entry: (*entry).clone(), index: address.to_owned() })
     }
 
-    /// The first index that has a name. One that cannot be read may have it as well, and nothing further down takes its place.
-    fn first_with(&self, asked: &Asked<'_>, context: &AppContext) -> Result<(&str, Vec<&IndexEntry>), AppError> {
+    /// The first index that lists a name. An unreadable index may list it too, so no later index takes its place.
+    fn first_with(&self, asked: &IndexQuery<'_>, context: &AppContext) -> Result<(&str, Vec<&IndexEntry>), AppError> {
         let name = asked.name;
         let counts = |one: &&LoadedIndex| asked.index.is_none_or(|held| held == shown(&one.address));
         for LoadedIndex { address, index } in self.indexes.iter().filter(counts) {
@@ -175,7 +175,7 @@ impl Registry {
             .hint("remove it and install it again to have it from another index"))
     }
 
-    /// The highest version of what is needed that will do and that this index has.
+    /// The highest accepted version of a needed extension in this index.
     pub(super) fn accepted(&self, needed: &Dependency, index: &str) -> Option<Version> {
         let (_, index) = self.readable().find(|(address, _)| shown(address) == index)?;
         let versions = index.versions(&needed.name).into_iter();
@@ -215,7 +215,7 @@ fn load_one(
     Index::parse(&bytes).map_err(|error| unusable(&error))
 }
 
-/// A path of the configuration.
+/// A path in the configuration, relative to the home.
 pub(super) fn in_home(path: &str, context: &AppContext) -> PathBuf {
     match (path.strip_prefix("~/"), &context.places.user_home) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -229,14 +229,14 @@ struct Remote<'a> {
     context: &'a AppContext,
 }
 
-/// What was fetched the last time.
-struct Cached {
+/// The index from the last fetch.
+struct CachedIndex {
     index: Index,
     validators: Validators,
 }
 
 impl Remote<'_> {
-    /// The index as it is now; as it was if the server cannot be asked.
+    /// The index from the server; the cached one if the server cannot be asked.
     fn load(&self, reach: Reach, progress: Progress<'_>, notes: &mut Vec<String>) -> Result<Index, AppError> {
         let cached = self.cached();
         if reach == Reach::Offline {
@@ -261,11 +261,13 @@ impl Remote<'_> {
         }
     }
 
-    /// The index if it changed, kept for the next time.
-    fn fresh(&self, cached: Option<&Cached>, progress: Progress<'_>) -> Result<Option<Index>, AppError> {
+    /// The new index if it changed; also saved in the cache.
+    fn fresh(&self, cached: Option<&CachedIndex>, progress: Progress<'_>) -> Result<Option<Index>, AppError> {
         let known = cached.map(|cached| &cached.validators);
-        let wanted = Wanted { url: self.address, most: LARGEST_INDEX, redirects: Redirects::Refused, known };
-        let Fetched::File { bytes, validators, .. } = fetch(&wanted, self.context, progress)? else { return Ok(None) };
+        let wanted = FetchRequest { url: self.address, most: LARGEST_INDEX, redirects: Redirects::Refused, known };
+        let FetchResult::File { bytes, validators, .. } = fetch(&wanted, self.context, progress)? else {
+            return Ok(None);
+        };
         let index = Index::parse(&bytes).map_err(|error| unusable(&error))?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
         let kept = json!({
@@ -275,17 +277,17 @@ impl Remote<'_> {
             "lastModified": validators.modified,
             "index": document,
         });
-        // Who cannot keep it fetches it again.
+        // Without a cached copy, the next call fetches it again.
         let _ = write_atomic(&self.file(), format!("{kept}\n").as_bytes());
         Ok(Some(index))
     }
 
-    fn cached(&self) -> Option<Cached> {
+    fn cached(&self) -> Option<CachedIndex> {
         let Loaded::Current(document) = versioned::load(&self.file(), VERSION, LARGEST_CACHE) else { return None };
         let text = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
         let validators = Validators { etag: text("etag"), modified: text("lastModified") };
         let index = Index::parse(document.get("index")?.to_string().as_bytes()).ok()?;
-        (text("address")? == self.address).then_some(Cached { index, validators })
+        (text("address")? == self.address).then_some(CachedIndex { index, validators })
     }
 
     fn file(&self) -> PathBuf {
@@ -293,15 +295,19 @@ impl Remote<'_> {
         self.context.state().join("indexes").join(format!("{name}.json"))
     }
 
-    /// What to tell of an index that lost names.
-    fn shrunk<'i>(&self, before: &'i Index, now: &'i Index) -> Option<String> {
-        let all = |index: &'i Index| index.entries.iter().map(|entry| entry.name.as_str()).collect::<BTreeSet<_>>();
-        let (before, now) = (all(before), all(now));
-        let gone: Vec<&str> = before.difference(&now).copied().collect();
+    /// A note if the index lost names, or the newest version of one.
+    fn shrunk(&self, before: &Index, now: &Index) -> Option<String> {
+        let now: BTreeMap<&str, &IndexEntry> = now.latest().map(|entry| (entry.name.as_str(), entry)).collect();
+        let lost = |entry: &IndexEntry| match now.get(entry.name.as_str()) {
+            Some(left) if left.order() >= entry.order() => None,
+            Some(_) => Some(format!("`{}` {}", entry.name, entry.version)),
+            None => Some(format!("`{}`", entry.name)),
+        };
+        let mut gone: Vec<String> = before.latest().filter_map(lost).collect();
         let more = gone.len().saturating_sub(MOST_TOLD);
-        let named: Vec<String> = gone.iter().take(MOST_TOLD).map(|name| format!("`{name}`")).collect();
+        gone.truncate(MOST_TOLD);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (!gone.is_empty()).then(|| format!("index {} no longer has {}{more}", shown(self.address), named.join(", ")))
+        (!gone.is_empty()).then(|| format!("index {} no longer has {}{more}", shown(self.address), gone.join(", ")))
     }
 }
 

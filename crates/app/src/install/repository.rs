@@ -1,7 +1,7 @@
-//! Packages out of repositories.
+//! Gets packages from repositories.
 //!
-//! Nothing of a repository is checked out: its commit is fetched into an empty repository of our own, and files are read as
-//! the objects they are. So no hook, filter, attribute or submodule of it ever counts.
+//! Nothing of a repository is checked out. Its commit is fetched into an empty repository of our own, and files are
+//! read as git objects. So none of its hooks, filters, attributes or submodules has an effect.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -18,10 +18,10 @@ use crate::error::AppError;
 use crate::git::GitJob;
 
 const PATIENCE: Duration = Duration::from_mins(5);
-/// What a list of files may take beside the files themselves.
+/// The space that a list of files may take besides the files.
 const ROOM: usize = 16 << 20;
 
-/// Variables of git that say how servers are reached; all others could lead it elsewhere.
+/// The variables of git that say how to reach servers; all other variables could redirect git.
 const KEPT: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -34,7 +34,7 @@ const KEPT: &[&str] = &[
     "GIT_CONFIG_NOSYSTEM",
 ];
 
-/// What must hold whatever configuration there is.
+/// Settings that override every configuration.
 const CALM: &[&str] = &[
     "-c",
     "core.hooksPath=/dev/null",
@@ -66,16 +66,16 @@ const CALM: &[&str] = &[
     "credential.interactive=never",
 ];
 
-/// What a repository gave.
+/// The result of reading a repository.
 #[derive(Debug)]
 pub(super) struct Checkout {
     pub(super) package: Package,
     pub(super) commit: String,
-    /// What was left out, and why.
+    /// The parts that were left out, and why.
     pub(super) left: Vec<String>,
 }
 
-/// Fetches a branch, tag or commit into `folder`, which is ours and empty.
+/// Fetches a branch, tag or commit into `folder`, which belongs to us and is empty.
 pub(super) fn checkout(
     url: &str,
     reference: Option<&str>,
@@ -90,7 +90,11 @@ pub(super) fn checkout(
     repository.run(&["init", "--quiet", "--bare", "--template=", "."], Vec::new(), ROOM)?;
     repository.fetch(url, reference).map_err(|error| {
         let wanted = reference.map(|reference| format!(" at `{reference}`")).unwrap_or_default();
-        AppError { message: format!("{}{wanted} was not fetched: {}", shown(url), error.message), ..error }
+        let error = AppError { message: format!("{}{wanted} was not fetched: {}", shown(url), error.message), ..error };
+        match reference.filter(|reference| is_short_commit(reference)) {
+            Some(_) => error.hint("a commit is named by all of its digits; a server finds none by its first ones"),
+            None => error,
+        }
     })?;
     let commit = repository.run(&["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"], Vec::new(), ROOM)?;
     let commit = String::from_utf8_lossy(&commit).trim().to_owned();
@@ -105,7 +109,7 @@ struct Repository<'a> {
 }
 
 /// One object of a commit.
-struct Listed<'a> {
+struct CommitEntry<'a> {
     mode: &'a str,
     id: &'a str,
     path: &'a [u8],
@@ -132,11 +136,11 @@ impl Repository<'_> {
     fn files(&self, commit: &str) -> Result<(Package, Vec<String>), AppError> {
         let bounds = Bounds::default();
         let tree = self.run(&["ls-tree", "-r", "-z", "--full-tree", commit], Vec::new(), ROOM)?;
-        let listed: Vec<Listed<'_>> = tree.split(|byte| *byte == 0).filter_map(Listed::read).collect();
+        let listed: Vec<CommitEntry<'_>> = tree.split(|byte| *byte == 0).filter_map(CommitEntry::read).collect();
         let submodules = listed.iter().filter(|one| one.mode == "160000");
-        let name = |one: &Listed<'_>| format!("{} (a submodule)", String::from_utf8_lossy(one.path));
+        let name = |one: &CommitEntry<'_>| format!("{} (a submodule)", String::from_utf8_lossy(one.path));
         let left: Vec<String> = submodules.map(name).collect();
-        let objects: Vec<&Listed<'_>> = listed.iter().filter(|one| one.mode != "160000").collect();
+        let objects: Vec<&CommitEntry<'_>> = listed.iter().filter(|one| one.mode != "160000").collect();
         let ids: String = objects.iter().flat_map(|one| [one.id, "\n"]).collect();
         let most = usize::try_from(bounds.bytes).unwrap_or(usize::MAX).saturating_add(ROOM);
         let contents = self.run(&["cat-file", "--batch", "--buffer"], ids.into_bytes(), most)?;
@@ -166,18 +170,18 @@ impl Repository<'_> {
     }
 }
 
-impl<'a> Listed<'a> {
+impl<'a> CommitEntry<'a> {
     /// `MODE TYPE ID<tab>PATH`.
-    fn read(line: &'a [u8]) -> Option<Listed<'a>> {
+    fn read(line: &'a [u8]) -> Option<CommitEntry<'a>> {
         let tab = line.iter().position(|byte| *byte == b'\t')?;
         let head = std::str::from_utf8(line.get(..tab)?).ok()?;
         let mut words = head.split(' ');
         let (mode, _, id) = (words.next()?, words.next()?, words.next()?);
-        Some(Listed { mode, id, path: line.get(tab + 1..)? })
+        Some(CommitEntry { mode, id, path: line.get(tab + 1..)? })
     }
 }
 
-/// The next object of `cat-file --batch`, and what follows it.
+/// The next object in the output of `cat-file --batch`, and the rest of the output.
 fn next_object<'b>(bytes: &'b [u8], id: &str) -> Option<(&'b [u8], &'b [u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let head = std::str::from_utf8(bytes.get(..end)?).ok()?;
@@ -186,7 +190,12 @@ fn next_object<'b>(bytes: &'b [u8], id: &str) -> Option<(&'b [u8], &'b [u8])> {
     Some((content, bytes.get(end + 2 + size..)?))
 }
 
-/// The variables that git gets: nothing that leads it to another repository, and no question on the terminal.
+/// Whether a text may be an abbreviated commit.
+fn is_short_commit(reference: &str) -> bool {
+    (4..40).contains(&reference.len()) && reference.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// The environment of git: no variable leads git to another repository, and git asks nothing on the terminal.
 fn environment(context: &AppContext) -> Vec<(OsString, OsString)> {
     let is_gits = |name: &OsStr| name.as_encoded_bytes().starts_with(b"GIT_");
     let is_kept = |name: &OsStr| KEPT.iter().any(|kept| name == *kept);

@@ -1,9 +1,9 @@
-//! The folder that extensions are installed into, and the steps by which it changes.
+//! The folder that extensions are installed into, and the steps that change it.
 //!
-//! What is new is written aside, into a hidden folder that nothing is loaded from. One rename puts it in place, or one exchange
-//! of two folders: whoever looks sees the state before or the state after. What comes only for another one is there before, and
-//! counts for nobody until that one is in place ([`InstallChange`]). The record of the installation lies in the folder, so there is
-//! nothing else to change. What a killed process left aside is cleared away before the next change.
+//! New files are staged in a hidden folder that nothing is loaded from. One rename puts them in place, or one exchange
+//! of two folders. So a reader sees the earlier or the later state. An extension that is only needed by another one is
+//! put in place first, and does not count until the other is in place ([`InstallChange`]). The installation record is
+//! in the folder, so nothing else has to change. The next change removes the files that a killed process left staged.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -25,31 +25,31 @@ use crate::error::AppError;
 const ASIDE: &str = InstallChange::STAGED;
 pub(super) const PREVIOUS: &str = ".previous";
 
-/// Is asked before each step that changes something; an error there is as good as a kill.
+/// Called before each step that changes something; in tests, an error simulates a kill.
 pub(super) type Step = fn(&'static str) -> io::Result<()>;
 
-/// The folder that extensions are installed into, while nobody else changes it.
+/// The folder that extensions are installed into, locked against other processes.
 #[derive(Debug)]
 pub(super) struct InstallRoot {
     folder: PathBuf,
     step: Step,
     lock: PathBuf,
     _held: File,
-    /// How many packages were written aside.
+    /// How many packages were staged.
     count: AtomicUsize,
 }
 
-/// A package that was written aside, and where it belongs.
+/// A staged package and its final name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aside<'a> {
+pub(super) struct StagedPackage<'a> {
     pub(super) name: &'a str,
     pub(super) folder: &'a Path,
-    /// Whether something is in its place.
+    /// Whether it replaces something.
     pub(super) replaces: bool,
 }
 
 impl InstallRoot {
-    /// Takes the right to change it, and clears away what a killed process left.
+    /// Locks the folder, and removes the leftovers of a killed process.
     pub(super) fn open(context: &AppContext) -> Result<InstallRoot, AppError> {
         context.need_home()?;
         InstallRoot::open_at(&extensions_folder(context), &context.state(), |_| Ok(()))
@@ -67,17 +67,17 @@ impl InstallRoot {
         Ok(root)
     }
 
-    /// Where an extension is, or would be.
+    /// The folder of an extension, which may not exist.
     pub(super) fn place(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Where its version before is, or would be.
+    /// The folder of its previous version, which may not exist.
     pub(super) fn previous(&self, name: &str) -> PathBuf {
         previous_folder(&self.folder, name)
     }
 
-    /// A folder for what has to be on the disk meanwhile.
+    /// A temporary folder on the disk.
     pub(super) fn scratch(&self) -> io::Result<PathBuf> {
         let scratch = self.folder.join(ASIDE).join("scratch");
         remove(&scratch)?;
@@ -85,7 +85,7 @@ impl InstallRoot {
         Ok(scratch)
     }
 
-    /// Writes a package aside, into a folder of its own.
+    /// Stages a package in a folder of its own.
     pub(super) fn stage(&self, package: &Package) -> io::Result<PathBuf> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let staged = self.folder.join(ASIDE).join(format!("new-{number}"));
@@ -95,11 +95,11 @@ impl InstallRoot {
         Ok(staged)
     }
 
-    /// Puts the record, and the manifest where the package has none of ours, to what was written aside.
+    /// Adds the record to a staged package, and our manifest if the package has none.
     pub(super) fn complete(&self, staged: &Path, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
-            // Whatever the process leaves open to others: what others can write does not run.
+            // Sets the mode regardless of the umask, because files that others can write are not run.
             let path = staged.join(name);
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
             file.write_all(bytes)?;
@@ -112,21 +112,22 @@ impl InstallRoot {
         sync(staged)
     }
 
-    /// Puts packages in place: the last one, and before it what it needs and is not there. On an error everything is as it
-    /// was, at the latest after the next change. What fails once all are there is given back; the next change ends it.
-    pub(super) fn place_all(&self, packages: &[Aside<'_>]) -> io::Result<Option<io::Error>> {
+    /// Puts packages in place: the last one, and before it the missing packages that it needs. An error restores the
+    /// earlier state, at the latest with the next change. An error after all are in place is returned, and the next
+    /// change finishes the clean-up.
+    pub(super) fn place_all(&self, packages: &[StagedPackage<'_>]) -> io::Result<Option<io::Error>> {
         let Some((last, needed)) = packages.split_last() else { return Ok(None) };
         if needed.is_empty() && !last.replaces {
             self.put(last)?;
-            return Ok((self.step)("have the disk keep it").and_then(|()| sync(&self.folder)).err());
+            return Ok(self.have_kept().err());
         }
-        // What is needed after the exchange is made before it.
+        // Folders that are needed after the exchange are made before it.
         self.make(PREVIOUS)?;
         (self.step)("note the change")?;
         self.note_change(last, needed)?;
         needed.iter().try_for_each(|one| self.put(one))?;
         if !needed.is_empty() {
-            // The disk has what is needed before what needs it.
+            // The needed packages are written to the disk before the package that needs them.
             (self.step)("have the disk keep what is needed")?;
             sync(&self.folder)?;
         }
@@ -138,22 +139,22 @@ impl InstallRoot {
         Ok(self.settle(last).err())
     }
 
-    /// Puts a package in place, where nothing is.
-    fn put(&self, package: &Aside<'_>) -> io::Result<()> {
+    /// Puts a package in place of nothing.
+    fn put(&self, package: &StagedPackage<'_>) -> io::Result<()> {
         (self.step)("put it in place")?;
         rename(package.folder, &self.place(package.name), RenameFlags::NOREPLACE)
     }
 
-    /// Puts a package in the place of what is there, which becomes the version before.
-    fn exchange(&self, package: &Aside<'_>) -> io::Result<()> {
+    /// Exchanges a package with the installed one, which becomes the previous version.
+    fn exchange(&self, package: &StagedPackage<'_>) -> io::Result<()> {
         (self.step)("set the version before aside")?;
         rename_if_there(&self.previous(package.name), &self.oldest())?;
         (self.step)("exchange")?;
         rename(package.folder, &self.place(package.name), RenameFlags::EXCHANGE)
     }
 
-    fn note_change(&self, last: &Aside<'_>, needed: &[Aside<'_>]) -> io::Result<()> {
-        let new = |one: &Aside<'_>| one.folder.metadata().map(|meta| NewFolder::new(one.name, &meta));
+    fn note_change(&self, last: &StagedPackage<'_>, needed: &[StagedPackage<'_>]) -> io::Result<()> {
+        let new = |one: &StagedPackage<'_>| one.folder.metadata().map(|meta| NewFolder::new(one.name, &meta));
         let change = InstallChange {
             last: new(last)?,
             aside: last.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -162,16 +163,22 @@ impl InstallRoot {
         write_atomic(&self.note(), &change.to_bytes()).map_err(io::Error::other)
     }
 
-    /// What is left to do once the last package is in place.
-    fn settle(&self, last: &Aside<'_>) -> io::Result<()> {
+    /// Cleans up after the last package is in place.
+    fn settle(&self, last: &StagedPackage<'_>) -> io::Result<()> {
         sync(&self.folder)?;
         self.keep_previous(last.name, last.folder)?;
         (self.step)("clear away")?;
         self.clear()
     }
 
-    /// Takes an extension away in one step, and then apart, with its version before. A link goes, and what it leads to stays.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+    fn have_kept(&self) -> io::Result<()> {
+        (self.step)("have the disk keep it")?;
+        sync(&self.folder)
+    }
+
+    /// Removes an extension in one step, and then deletes its files and its previous version. For a link, only the link
+    /// is removed. An error after the first step is returned, and the next change finishes the clean-up.
+    pub(super) fn remove(&self, name: &str) -> io::Result<Option<io::Error>> {
         let place = self.place(name);
         self.make(ASIDE)?;
         (self.step)("take it away")?;
@@ -180,24 +187,26 @@ impl InstallRoot {
         } else {
             rename(&place, &self.oldest(), RenameFlags::NOREPLACE)?;
         }
-        sync(&self.folder)?;
-        (self.step)("clear away")?;
-        self.clear()
+        let cleared = self.have_kept().and_then(|()| {
+            (self.step)("clear away")?;
+            self.clear()
+        });
+        Ok(cleared.err())
     }
 
-    /// Exchanges an extension with its version before.
-    pub(super) fn roll_back(&self, name: &str) -> io::Result<()> {
+    /// Exchanges an extension with its previous version. An error after the exchange is returned.
+    pub(super) fn roll_back(&self, name: &str) -> io::Result<Option<io::Error>> {
         (self.step)("exchange with the version before")?;
         rename(&self.previous(name), &self.place(name), RenameFlags::EXCHANGE)?;
-        sync(&self.folder)
+        Ok(self.have_kept().err())
     }
 
-    /// Clears away what was written aside, and versions before of what is no longer there.
+    /// Removes staged packages, and previous versions of removed extensions.
     pub(super) fn clear(&self) -> io::Result<()> {
         let aside = self.folder.join(ASIDE);
         for left in fs::read_dir(&aside).into_iter().flatten() {
             let left = left?.path();
-            // The note is last: what it explains is gone.
+            // The note comes last: the files that it explains are gone.
             if left != self.note() {
                 remove(&left)?;
             }
@@ -211,12 +220,12 @@ impl InstallRoot {
                 remove(&previous.path())?;
             }
         }
-        // What is not empty stays.
+        // A folder with content stays.
         let _ = fs::remove_dir(self.folder.join(PREVIOUS));
         Ok(())
     }
 
-    /// Ends what a killed process began: forward if the last package is in place, back if it is not.
+    /// Finishes or undoes the change of a killed process: finishes it if the last package is in place.
     pub(super) fn recover(&self) -> io::Result<()> {
         if let Some(InstallChange { last, aside, needed }) = InstallChange::read(&self.folder) {
             if last.is_in(&self.folder) {
@@ -236,7 +245,7 @@ impl InstallRoot {
         self.clear()
     }
 
-    /// After an exchange the folder aside is the version before.
+    /// After an exchange, the staging folder holds the previous version.
     fn keep_previous(&self, name: &str, aside: &Path) -> io::Result<()> {
         (self.step)("keep the version before")?;
         self.make(PREVIOUS)?;
@@ -256,15 +265,16 @@ impl InstallRoot {
     }
 }
 
-/// What was made to install something, and is empty now, goes.
+/// Removes the empty folders that were made for an installation.
 impl Drop for InstallRoot {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.folder);
         let _ = fs::remove_file(&self.lock);
+        let _ = self.lock.parent().map(fs::remove_dir);
     }
 }
 
-/// The right to change a folder, which whoever has it takes away with its file.
+/// Locks a folder. The holder of a lock removes the lock's file, so the file is checked again after locking.
 fn take_lock(path: &Path, folder: &Path) -> Result<File, AppError> {
     const TRIES: usize = 100;
     for _ in 0..TRIES {
@@ -285,7 +295,7 @@ pub(super) fn extensions_folder(context: &AppContext) -> PathBuf {
     context.places.home.join("extensions")
 }
 
-/// Where the version before of an extension is, or would be, in the folder of the user's extensions.
+/// The folder of an extension's previous version in the folder of the user's extensions; it may not exist.
 pub(super) fn previous_folder(folder: &Path, name: &str) -> PathBuf {
     folder.join(PREVIOUS).join(name)
 }
@@ -309,7 +319,7 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Removes a file or folder, if it is there; a link is removed, never what it leads to.
+/// Removes a file or folder, if it exists; for a link, only the link.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),

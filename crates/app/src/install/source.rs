@@ -1,4 +1,4 @@
-//! Where a package comes from: what a person typed, and what is remembered of it.
+//! The source of a package: parsed from a person's text, and stored in the record.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// Where a package comes from.
+/// The source of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackageSource {
     /// A folder on this machine.
@@ -25,30 +25,38 @@ pub enum PackageSource {
     Git {
         /// Its address.
         url: String,
-        /// The branch, tag or commit; its default branch without.
+        /// The branch, tag or commit; the default branch if `None`.
         reference: Option<String>,
     },
     /// A name in an index.
     Named {
         /// The name.
         name: String,
-        /// The version; the highest one without.
+        /// The version; the highest one if `None`.
         version: Option<Version>,
     },
 }
 
-/// What git would read as something else in the path of an address.
+/// Characters in an address's path that git would read differently.
 const IN_PATHS: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
 const FORMS: &str = "give a folder or an archive (./x, ./x.tar.gz, ./x.zip), an https address of an archive, \
                      a git address (https, ssh or file), or a name that an index has";
 
 impl PackageSource {
-    /// What a person means by a text; `reference` makes it a repository.
+    /// Parses a person's text; `reference` makes it a repository.
     pub fn parse(text: &str, reference: Option<&str>, context: &AppContext) -> Result<PackageSource, AppError> {
         let refused = |why: &str| AppError::usage(format!("`{text}` {why}")).hint(FORMS);
-        if text.starts_with('-') || reference.is_some_and(|reference| reference.starts_with('-')) {
+        if text.starts_with('-') {
             return Err(refused("looks like an option"));
+        }
+        if text.trim().is_empty() {
+            return Err(refused("names nothing"));
+        }
+        // In such references, git reads more than a name, such as the destination of a fetch.
+        let is_odd = |name: &&str| name.is_empty() || name.starts_with(['-', '+', '^']) || name.contains([':', '*']);
+        if let Some(reference) = reference.filter(is_odd) {
+            return Err(AppError::usage(format!("`{reference}` cannot be the name of a branch, a tag or a commit")));
         }
         if text.chars().any(char::is_control) {
             return Err(refused("has control characters"));
@@ -89,7 +97,7 @@ impl PackageSource {
         }
     }
 
-    /// What is remembered.
+    /// The source as JSON, for the record.
     pub(super) fn to_json(&self) -> Value {
         match self {
             PackageSource::Folder(path) => json!({"type": "folder", "path": path.to_string_lossy()}),
@@ -100,7 +108,7 @@ impl PackageSource {
         }
     }
 
-    /// What was remembered. A version that was asked for once is not asked for again.
+    /// The source in a record. A version that was requested once is not requested again.
     pub(super) fn from_json(value: &Value) -> Option<PackageSource> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(match value.get("type")?.as_str()? {
@@ -128,7 +136,7 @@ impl fmt::Display for PackageSource {
     }
 }
 
-/// An address without what may be a password in it.
+/// An address without a possible password.
 pub(super) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -136,7 +144,7 @@ pub(super) fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Whether an address has a secret in it: a password, or over http whatever stands for a user, which is often a token.
+/// Whether an address contains a secret: a password or, over http, any user name, because that is often a token.
 fn has_secret(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     authority(rest)
@@ -149,7 +157,7 @@ fn authority(rest: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// Why nothing is fetched from an address: only `https`, and `http` from this machine.
+/// The reason why an address is refused: only `https` is allowed, and `http` from this machine.
 pub(super) fn check_address(url: &str) -> Result<(), String> {
     let Some((scheme, rest)) = url.split_once("://") else { return Err("is no address".to_owned()) };
     let authority = authority(rest);
@@ -171,7 +179,7 @@ fn is_own_machine(host: &str) -> bool {
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Why git is not asked for an address.
+/// The reason why an address is not passed to git.
 fn check_git(url: &str) -> Result<(), String> {
     if is_scp(url) {
         return Ok(());
@@ -199,7 +207,7 @@ fn is_scp(text: &str) -> bool {
     plain(user) && plain(host) && !path.is_empty() && !path.starts_with(['-', ':'])
 }
 
-/// A name, with a version if wanted; nothing where it is a path.
+/// A name with an optional version; `None` if the text is a path.
 fn named(text: &str) -> Option<Result<PackageSource, String>> {
     let (name, version) = text.split_once('@').map_or((text, None), |(name, version)| (name, Some(version)));
     if text.contains('/') || check_extension_name(name).is_err() {
@@ -261,8 +269,19 @@ mod tests {
             "https://e.org/\nx.zip",
             "./no-such-folder",
             "guard@latest",
+            "",
+            " ",
         ] {
             assert!(parse(text).is_err(), "{text}: {:?}", parse(text));
+        }
+    }
+
+    #[test]
+    fn a_reference_is_a_name_and_nothing_else() {
+        let context = AppContext::new(Vec::new(), std::env::temp_dir(), None);
+        for name in ["", "-x", "+main", "^main", "main:refs/heads/x", "refs/heads/*"] {
+            let refused = PackageSource::parse("https://e.org/x.git", Some(name), &context).unwrap_err();
+            assert!(refused.message.starts_with(&format!("`{name}` cannot be")), "{refused:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Writes a package aside, reads it, and finds every reason not to install it.
+//! Stages a package, reads it, and finds every reason not to install it.
 
 use std::path::Path;
 
@@ -10,33 +10,38 @@ use ollm_protocol::{Code, Layer, Remedy};
 use ollm_store::{Digest, TreeLimits, digest_tree};
 use semver::Version;
 
-use super::obtain::Obtained;
+use super::obtain::ObtainedPackage;
 use super::record::InstallRecord;
 use super::root::{InstallRoot, extensions_folder};
-use super::{Downgrade, Installed, Order, PackageSource, pins, read_installed, refused};
+use super::{Downgrade, InstalledExtension, Order, PackageSource, pins, read_installed, refused};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// What came of a package that was written aside.
-pub(super) enum Laid {
-    Current(Box<Installed>),
+/// The result of staging a package.
+pub(super) enum StagingResult {
+    Current(Box<InstalledExtension>),
     New(Box<Parts>),
 }
 
-/// What is known of it.
+/// The facts about a staged package.
 pub(super) struct Parts {
     pub(super) extension: Extension,
     pub(super) record: InstallRecord,
-    pub(super) replaces: Option<Installed>,
+    pub(super) replaces: Option<InstalledExtension>,
     pub(super) digest: Digest,
     pub(super) verified: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
-/// Writes a package aside and reads it.
-pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, app: &App) -> Result<Laid, AppError> {
-    let Obtained { package, mut record, mut notes, expected, signer_known } = obtained;
+/// Stages a package and reads it.
+pub(super) fn lay_aside(
+    order: &Order,
+    obtained: ObtainedPackage,
+    root: &InstallRoot,
+    app: &App,
+) -> Result<StagingResult, AppError> {
+    let ObtainedPackage { package, mut record, mut notes, expected, signer_known } = obtained;
     let package = rooted(package)?;
     let unwritten = |error: std::io::Error| {
         AppError::new(Code::NotWritten, format!("nothing was installed: the package cannot be written: {error}"))
@@ -44,7 +49,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
     let staged = root.stage(&package).map_err(unwritten)?;
     let foreign = match package.get("manifest.json") {
         Some(_) => None,
-        None => foreign_manifest(&staged).map_err(|why| refused(&why))?,
+        None => foreign_manifest(&staged, &app.rules).map_err(|why| refused(&why))?,
     };
     if let Some(foreign) = &foreign {
         record.form = Some(foreign.form.to_owned());
@@ -65,19 +70,20 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
     check_wanted(order, &extension)?;
     let replaces = replaced(order, &extension, root)?;
     let digest = digest_tree(&staged, TreeLimits::default()).map_err(|error| refused(&error.to_string()))?;
-    let is_same = |old: &&Installed| digest_tree(&old.folder, TreeLimits::default()).is_ok_and(|old| old == digest);
+    let is_same =
+        |old: &&InstalledExtension| digest_tree(&old.folder, TreeLimits::default()).is_ok_and(|old| old == digest);
     if let Some(installed) = replaces.as_ref().filter(is_same) {
-        return Ok(Laid::Current(Box::new(installed.clone())));
+        return Ok(StagingResult::Current(Box::new(installed.clone())));
     }
     check_version(order, &extension, replaces.as_ref(), app.context())?;
     check_pin(order, &extension, &record, replaces.as_ref(), app.context())?;
     check_signer(&record, replaces.as_ref(), signer_known)?;
     notes.extend(surroundings(&extension, app));
     let verified = verified(&record, &digest, app);
-    Ok(Laid::New(Box::new(Parts { extension, record, replaces, digest, verified, notes })))
+    Ok(StagingResult::New(Box::new(Parts { extension, record, replaces, digest, verified, notes })))
 }
 
-/// The package from where its manifest is.
+/// The package, with the manifest's folder as its root.
 fn rooted(package: Package) -> Result<Package, AppError> {
     let has_manifest = |package: &Package| package.files().any(|(path, _)| is_package_manifest(path));
     let package = if has_manifest(&package) { package } else { package.without_wrapper() };
@@ -85,8 +91,9 @@ fn rooted(package: Package) -> Result<Package, AppError> {
         let message = "it has no manifest.json, and is no package of another agent that is known";
         return Err(refused(message));
     }
-    // Whoever could bring one could say where it came from.
-    if package.files().any(|(path, _)| path.eq_ignore_ascii_case(INSTALL_RECORD)) {
+    // A package that contains a record could claim any origin.
+    let top = |path: &str| path.split('/').next().is_some_and(|top| top.eq_ignore_ascii_case(INSTALL_RECORD));
+    if package.files().any(|(path, _)| top(path)) {
         return Err(refused(&format!("it brings a {INSTALL_RECORD}, which is ours to write")));
     }
     Ok(package)
@@ -100,7 +107,7 @@ pub(super) fn check_valid(problems: &[Problem], staged: &Path) -> Result<(), App
     Err(refused(&format!("{}{more}", in_package(first, staged))))
 }
 
-/// What is installed where nothing is loaded from would never be seen again.
+/// Fails if the folder for installations is not searched: the extension would never be loaded.
 fn check_folder(app: &App) -> Result<(), AppError> {
     let folder = extensions_folder(app.context());
     if app.directories.contains(&folder) {
@@ -110,13 +117,13 @@ fn check_folder(app: &App) -> Result<(), AppError> {
     Err(refused(&why).hint("add it to extensions.directories"))
 }
 
-/// A problem with its place in the package: where that lies meanwhile is nobody's concern.
+/// A problem with its path in the package, without the staging folder.
 fn in_package(problem: &Problem, staged: &Path) -> String {
     problem.to_string().replace(&format!("{}/", staged.display()), "").replace(&staged.display().to_string(), "it")
 }
 
-/// What an extension takes the place of. What we did not install is left alone.
-fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<Option<Installed>, AppError> {
+/// The installed extension that this one replaces. Fails for an extension that we did not install.
+fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<Option<InstalledExtension>, AppError> {
     let name = &extension.name;
     if let Some(updated) = order.updates.as_ref().filter(|updated| *updated != name) {
         return Err(refused(&format!("it is called `{name}` now, and `{updated}` is installed")));
@@ -138,11 +145,11 @@ fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<
     }
 }
 
-/// A lower version comes only if it is named.
+/// Fails for a lower version, unless a person named it.
 fn check_version(
     order: &Order,
     extension: &Extension,
-    replaces: Option<&Installed>,
+    replaces: Option<&InstalledExtension>,
     context: &AppContext,
 ) -> Result<(), AppError> {
     let parse = |text: &str| Version::parse(text).ok();
@@ -152,7 +159,7 @@ fn check_version(
         && version < before
     {
         let name = extension.name.clone();
-        // An index is asked for the version; any other source has the one it has.
+        // Only an index can be asked for a version; every other source has just one.
         let way_out = match order.source {
             _ if order.updates.is_some() => {
                 context.tell(&Remedy::InstallVersion { name, version: version.to_string() })
@@ -167,7 +174,7 @@ fn check_version(
     Ok(())
 }
 
-/// What is asked for must come, also where it is installed already.
+/// Fails unless the package has the requested version, even if the extension is installed already.
 fn check_wanted(order: &Order, extension: &Extension) -> Result<(), AppError> {
     let version = Version::parse(&extension.manifest.version).ok();
     match order.to.as_ref().filter(|wanted| version.as_ref() != Some(wanted)) {
@@ -176,12 +183,12 @@ fn check_wanted(order: &Order, extension: &Extension) -> Result<(), AppError> {
     }
 }
 
-/// What is pinned stays what it is, unless a person names what takes its place.
+/// Fails for a pinned extension, unless a person names the new version.
 fn check_pin(
     order: &Order,
     extension: &Extension,
     record: &InstallRecord,
-    replaces: Option<&Installed>,
+    replaces: Option<&InstalledExtension>,
     context: &AppContext,
 ) -> Result<(), AppError> {
     let version = &extension.manifest.version;
@@ -196,8 +203,12 @@ fn check_pin(
     }
 }
 
-/// Who once came with a signature that counts does not come without it.
-fn check_signer(record: &InstallRecord, replaces: Option<&Installed>, signer_known: bool) -> Result<(), AppError> {
+/// Fails if an extension that once had a valid signature now has none.
+fn check_signer(
+    record: &InstallRecord,
+    replaces: Option<&InstalledExtension>,
+    signer_known: bool,
+) -> Result<(), AppError> {
     let before = replaces.and_then(|replaced| replaced.record.signed_by.as_ref());
     match before {
         Some(key) if record.signed_by.is_none() && signer_known => {
@@ -207,7 +218,7 @@ fn check_signer(record: &InstallRecord, replaces: Option<&Installed>, signer_kno
     }
 }
 
-/// Why it needs no further approval.
+/// The reason why it needs no further approval, if there is one.
 fn verified(record: &InstallRecord, digest: &Digest, app: &App) -> Option<String> {
     let pins = app.config.downloads().pins;
     let digests = [Some(*digest), record.checksum];
@@ -216,7 +227,7 @@ fn verified(record: &InstallRecord, digest: &Digest, app: &App) -> Option<String
     signed.or_else(|| pinned.map(|digest| format!("{digest} is in hooks.pins")))
 }
 
-/// Who else has its name, and what is off.
+/// Notes about another extension with its name, and about what is off.
 fn surroundings(extension: &Extension, app: &App) -> Vec<String> {
     let mut notes = Vec::new();
     let own = extensions_folder(app.context()).join(&extension.name);

@@ -1,4 +1,4 @@
-//! What an update asks for, and what an extension can be held to.
+//! Turns an update into an install request, and a text into a pin.
 
 use ollm_store::Digest;
 use semver::Version;
@@ -8,7 +8,7 @@ use super::{Downgrade, Order, PackageSource, Reach, installed_as, not_ours, pins
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// What an update of an extension asks for: its source, held to its pin or to the version that is named.
+/// The request that updates an extension: its source, with its pin or with the version that a person named.
 pub fn update_order(
     name: &str,
     to: Option<&Version>,
@@ -27,7 +27,7 @@ pub fn update_order(
         updates: Some(name.to_owned()),
         downgrade: if to.is_some() { Downgrade::Accepted } else { Downgrade::Refused },
     };
-    // Who names a version means it more than a pin does.
+    // A version that a person names overrides the pin.
     if let Some(pin) = pin.filter(|_| to.is_none()) {
         if now.record.is_pinned_by(&pin, &now.version) {
             return Ok(UpdateOrder::Pinned(pin));
@@ -45,16 +45,16 @@ pub fn update_order(
     Ok(UpdateOrder::Order(Box::new(order)))
 }
 
-/// What an update asks for.
+/// The result of preparing an update.
 #[derive(Debug)]
 pub enum UpdateOrder {
-    /// It is what its pin says, and stays so.
+    /// The extension already matches its pin, and stays unchanged.
     Pinned(String),
-    /// This.
+    /// Install this.
     Order(Box<Order>),
 }
 
-/// What an extension can be held to: what was named, or what is installed.
+/// The pin for an extension: from the given text, or else the installed commit or version.
 pub fn pin_value(name: &str, wanted: Option<&str>, context: &AppContext) -> Result<String, AppError> {
     let now = installed_as(name, context).ok_or_else(|| not_ours(name, context))?;
     let Some(wanted) = wanted else {
@@ -66,17 +66,17 @@ pub fn pin_value(name: &str, wanted: Option<&str>, context: &AppContext) -> Resu
     })
 }
 
-/// What an extension is held to.
+/// A parsed pin.
 enum Pin {
     Version(Version),
-    /// Of its archive.
+    /// The digest of its archive.
     Digest(Digest),
-    /// Of its repository, in the letters of git.
+    /// The commit of its repository, as git writes it.
     Commit(String),
 }
 
 impl Pin {
-    /// Reads a pin, as far as the source of the extension can have one of its kind.
+    /// Parses a pin, if the source of the extension supports a pin of its kind.
     fn read(text: &str, record: &InstallRecord) -> Result<Pin, AppError> {
         let no_such = |what: &str| {
             AppError::usage(format!("it cannot be held to {text}: {} has no {what}", record.source))

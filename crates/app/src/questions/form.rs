@@ -1,4 +1,4 @@
-//! A form that a server wants filled in: its fields one by one, checked as they come, and seen whole before they are sent.
+//! A form of a server: asks for its fields one by one, checks each answer, and shows everything before it is sent.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ mod field;
 
 use field::Field;
 
-/// A form with more fields is none that a person fills in on a terminal.
+/// Longer forms are refused: no person fills them in on a terminal.
 const MOST_FIELDS: usize = 32;
-/// So many answers that do not fit end the form.
+/// The form ends after this many wrong answers.
 const MOST_TRIES: usize = 5;
 
 pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> ElicitAnswer {
@@ -55,7 +55,7 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
     }
 }
 
-/// The fields of a form, if it is one that we know how to show.
+/// The fields of a form, if we can show all of them.
 fn fields(question: &Value) -> Result<Vec<Field>, String> {
     let schema = question.get("requestedSchema").and_then(Value::as_object).ok_or("it names no fields")?;
     let properties = schema.get("properties").and_then(Value::as_object).ok_or("it names no fields")?;
@@ -67,7 +67,7 @@ fn fields(question: &Value) -> Result<Vec<Field>, String> {
     properties.iter().map(|(name, schema)| Field::read(name, schema, needed(name))).collect()
 }
 
-/// Asks for each field; nothing when the person gave up.
+/// Asks for each field; `None` if the person gave up.
 fn fill(fields: &[Field], person: &dyn Person, over: &dyn Fn() -> bool) -> Option<Map<String, Value>> {
     let mut content = Map::new();
     for field in fields {

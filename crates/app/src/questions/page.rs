@@ -1,4 +1,4 @@
-//! A server wants the person to open an address: shown whole, and opened only after a yes.
+//! A server's request to open an address: we show the whole address, and open it only after a yes.
 
 use ollm_mcp::{ElicitAnswer, web_address};
 use serde_json::Value;

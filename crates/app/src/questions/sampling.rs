@@ -1,4 +1,5 @@
-//! A server asks the model: the person sees what, the agent's own model answers, and the person sees that as well.
+//! A server's request to the model: the person sees the request, the agent's own model answers, and the person sees the
+//! answer.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,37 +12,37 @@ use crate::app_context::AppContext;
 use crate::model::{self, ModelConfig};
 use crate::port::Person;
 
-/// A longer conversation is none that a person reads before it is sent.
+/// Longer requests are refused: no person reads them before they are sent.
 const LARGEST_REQUEST: usize = 256 << 10;
-/// What a token is taken for, in bytes.
+/// The assumed size of a token, in bytes.
 const TOKEN: usize = 4;
 /// The longest answer, in tokens.
 const MOST_TOKENS: u64 = 8192;
 
-/// What the user says about servers that ask the model.
+/// The user's setting for servers that ask the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sampling {
     /// The person is asked each time.
     Ask,
-    /// Nobody is asked.
+    /// Servers ask the model without a question to the person.
     Allow,
-    /// They may not.
+    /// Servers may not ask the model.
     Deny,
 }
 
-/// The agent's own model, lent to servers.
+/// Lets servers use the agent's own model.
 #[derive(Debug)]
 pub struct Sampler {
     policy: Sampling,
     wish: ModelConfig,
-    /// The model as it was named, if it was.
+    /// The name of the model, if one was given.
     model: Mutex<Option<String>>,
-    /// Servers that may ask until the session ends.
+    /// Servers that may ask without a question until the session ends.
     trusted: Mutex<Vec<String>>,
 }
 
 impl Sampler {
-    /// The model that was named on the command line, or the configured one; nobody's where the user forbids it.
+    /// A sampler for the model from the command line or the configuration; `None` if the user forbids it.
     pub fn new(config: &Config, model: Option<&str>) -> Option<Sampler> {
         let policy = match config.mcp().sampling.as_str() {
             "allow" => Sampling::Allow,
@@ -65,7 +66,7 @@ impl Sampler {
         *guard(&self.model) = Some(name.to_owned());
     }
 
-    /// The answer of the model, or why there is none.
+    /// The model's answer, or the reason why there is none.
     pub(super) fn answer(
         &self,
         server: &str,
@@ -75,9 +76,9 @@ impl Sampler {
     ) -> Result<Value, String> {
         let messages = conversation(request)?;
         let asks = self.policy == Sampling::Ask && !guard(&self.trusted).iter().any(|one| one == server);
-        // Where a question is due and nobody is there, the answer is no.
+        // If the person must be asked and is not there, the answer is no.
         let person = match (asks, context.person.as_deref()) {
-            (true, None) => return Err("nobody is there to ask".to_owned()),
+            (true, None) => return Err("no person is there to ask".to_owned()),
             (true, person) => person,
             (false, _) => None,
         };
@@ -90,7 +91,7 @@ impl Sampler {
         let mut model = model::open(name.as_deref(), &self.wish, context).map_err(|failure| failure.message)?;
         let wanted = request.get("maxTokens").and_then(Value::as_u64).unwrap_or(MOST_TOKENS).clamp(1, MOST_TOKENS);
         let most = usize::try_from(wanted).unwrap_or_default() * TOKEN;
-        // The model listens to a token of its own; whoever waits is looked at between its words.
+        // The model has its own cancel token. Between its words we check whether the caller still waits.
         let cancel = Cancel::default();
         let question = Question { messages: &messages, tools: &[], most, cancel: &cancel };
         let answered = model.answer(&question, &mut |_| {
@@ -147,7 +148,7 @@ fn sent(shown: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> bool {
     yes
 }
 
-/// The conversation that a server made up, as the model reads it: text, and nothing of ours.
+/// The server's conversation as messages for the model: only its text, and none of our messages.
 fn conversation(request: &Value) -> Result<Vec<Message>, String> {
     if request.to_string().len() > LARGEST_REQUEST {
         return Err(format!("more than {LARGEST_REQUEST} bytes cannot be asked"));

@@ -1,19 +1,19 @@
-//! What became different, for a person who talks to an agent.
+//! Lists the changes of a reload for a person in a chat.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ollm_catalog::{Config, Extension, State};
+use ollm_catalog::{Config, Extension, ExtensionState};
 use ollm_protocol::{Hook, Remedy, Source};
 use ollm_store::Digest;
 use ollm_trust::Standing;
 
 use crate::app::App;
 
-/// More names are counted instead.
+/// Further names are only counted.
 const MOST_NAMES: usize = 5;
 
-/// What is different after everything was read anew, each in a few words. Servers are told of elsewhere.
+/// The changes of a reload, each in a few words. Changes of servers are reported elsewhere.
 pub(super) fn between(before: &App, after: &App) -> Vec<String> {
     let mut news = extensions(before, after);
     news.extend(hooks(before, after));
@@ -41,11 +41,11 @@ fn extensions(before: &App, after: &App) -> Vec<String> {
 fn standing(extension: &Extension, before: &App, after: &App) -> String {
     let was = before.extensions.iter().find(|one| one.root == extension.root).map(|one| one.state.clone());
     let said = match (&extension.state, was) {
-        (State::Off(_), _) => return "is off".to_owned(),
-        (State::Failed(why), _) => return format!("is not loaded: {why}"),
-        (State::On, None) => "is new",
-        (State::On, Some(State::On)) => "changed",
-        (State::On, Some(_)) => "is on",
+        (ExtensionState::Off(_), _) => return "is off".to_owned(),
+        (ExtensionState::Failed(why), _) => return format!("is not loaded: {why}"),
+        (ExtensionState::On, None) => "is new",
+        (ExtensionState::On, Some(ExtensionState::On)) => "changed",
+        (ExtensionState::On, Some(_)) => "is on",
     };
     let trust = &after.engine.trust;
     let digest = trust.tree_digest(&extension.root).ok();
@@ -63,10 +63,10 @@ fn waits(extension: &str, app: &App) -> String {
     }
 }
 
-/// The approved extensions that are no longer what was approved, with what they are now.
+/// The approved extensions that have changed since their approval, with their present digests.
 pub(super) type Lapsed = BTreeMap<String, Digest>;
 
-/// The approved extensions whose folder has changed. What changed in a manifest is told as a change of the extension.
+/// The approved extensions whose folder has changed. A change of a manifest is reported as a change of the extension.
 pub(super) fn lapsed(app: &App) -> Lapsed {
     let trust = &app.engine.trust;
     let told = |name: &String| app.changes.updated.contains(name) || app.changes.added.contains(name);
@@ -81,13 +81,13 @@ pub(super) fn lapsed(app: &App) -> Lapsed {
     on.filter_map(lapsed).collect()
 }
 
-/// What a person is told of those they do not know of.
+/// The messages about such extensions that the person was not told of yet.
 pub(super) fn lapses(known: &Lapsed, now: &Lapsed, app: &App) -> Vec<String> {
     let fresh = now.iter().filter(|(name, digest)| known.get(*name) != Some(*digest));
     fresh.map(|(name, _)| format!("files of the extension `{name}` changed, and it {}", waits(name, app))).collect()
 }
 
-/// The hooks of hook files: those of extensions come and go with them.
+/// The hooks of hook files; an extension's hooks are reported with the extension.
 fn hooks(before: &App, after: &App) -> Vec<String> {
     let difference = different(&own(before), &own(after));
     let mut news = Vec::new();
@@ -102,7 +102,7 @@ fn hooks(before: &App, after: &App) -> Vec<String> {
 fn own(app: &App) -> BTreeMap<String, String> {
     let own = |hook: &Arc<Hook>| hook.spec.source != Source::Builtin && hook.spec.extension.is_none();
     let hooks = app.hooks().into_iter().filter(own);
-    // Everything that is known of a hook, but not where it stands.
+    // Everything about a hook except its place in a file.
     hooks
         .map(|hook| (hook.id().to_owned(), format!("{} {:?} {}", hook.definition(), hook.off, hook.spec.enabled)))
         .collect()

@@ -1,4 +1,4 @@
-//! What a scaffolded hook is for: its event, what it answers, and golden cases that show it.
+//! The purpose of a scaffolded hook: its event, its answer, and golden cases that show it.
 
 use ollm_protocol::Code;
 use ollm_protocol::pattern::fits_name;
@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use super::Language;
 use crate::error::AppError;
 
-/// What a scaffolded hook is for.
+/// The purpose of a scaffolded hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Refuse calls that name files of these patterns.
+    /// Refuses calls that name files of these patterns.
     DenyFiles(Vec<String>),
-    /// Refuse commands of these patterns.
+    /// Refuses commands of these patterns.
     DenyCommands(Vec<String>),
-    /// Have a person decide about commands of these patterns.
+    /// Asks a person about commands of these patterns.
     AskBefore(Vec<String>),
-    /// Keep a log of tool calls.
+    /// Logs tool calls.
     Logging,
-    /// Tell the agent which branch is checked out, before it begins.
+    /// Tells the agent at the start which branch is checked out.
     Context,
-    /// Tell the agent what a file says, before it begins.
+    /// Gives the agent the content of a file at the start.
     ContextFrom(String),
 }
 
-/// Longer patterns are a mistake.
+/// Longer patterns are probably mistakes.
 const LONGEST_PATTERN: usize = 256;
-/// What stands for a call that no pattern is about.
+/// The command of a case that no pattern matches.
 const OTHER_COMMAND: &str = "ollm-golden-case";
 const OTHER_FILE: &str = "ollm-golden-case.txt";
 
@@ -40,7 +40,7 @@ impl Purpose {
         Purpose::DenyCommands(["git push --force*", "git push -f"].map(str::to_owned).into())
     }
 
-    /// Whether every pattern, and the file, can be written into a script; what is wrong with it otherwise.
+    /// Fails if a pattern or the file cannot be written into a script, and says why.
     pub fn check(&self) -> Result<(), AppError> {
         match self {
             Purpose::DenyFiles(patterns) => patterns.iter().try_for_each(|pattern| {
@@ -51,14 +51,14 @@ impl Purpose {
                 check_text("pattern", if from_any_folder(pattern).is_empty() { "" } else { pattern })
             }),
             Purpose::DenyCommands(patterns) | Purpose::AskBefore(patterns) => {
-                patterns.iter().try_for_each(|pattern| check_text("pattern", pattern.trim()))
+                patterns.iter().try_for_each(|pattern| check_command(pattern.trim()))
             }
             Purpose::ContextFrom(file) => check_text("file", file),
             Purpose::Logging | Purpose::Context => Ok(()),
         }
     }
 
-    /// The event such a hook is for.
+    /// The event of such a hook.
     pub(super) fn event(&self) -> &'static str {
         match self {
             Purpose::DenyFiles(_) | Purpose::DenyCommands(_) | Purpose::AskBefore(_) => "before_tool",
@@ -67,7 +67,7 @@ impl Purpose {
         }
     }
 
-    /// What such a hook does, also for the person who is refused something.
+    /// The description of such a hook, also for a person whose call is refused.
     pub(super) fn description(&self) -> String {
         match self {
             Purpose::DenyFiles(patterns) => format!("Refuses calls that name files like {}", listed(patterns)),
@@ -79,13 +79,13 @@ impl Purpose {
         }
     }
 
-    /// The tools that such a hook is for, where it is not for all.
+    /// The tool matcher of such a hook; `None` if it is for all tools.
     pub(super) fn matcher(&self) -> Option<&'static str> {
         // A tool of a server may run commands under any name.
         matches!(self, Purpose::DenyCommands(_) | Purpose::AskBefore(_)).then_some("shell|write_stdin|mcp__*")
     }
 
-    /// What a failure of such a hook means: a guard that fails is closed.
+    /// The failure policy of such a hook: a guard that fails refuses.
     pub(super) fn on_failure(&self) -> Option<&'static str> {
         match self {
             Purpose::DenyFiles(_) | Purpose::DenyCommands(_) => Some("block"),
@@ -94,18 +94,18 @@ impl Purpose {
         }
     }
 
-    /// What the script is given of each event, beside the event itself.
+    /// The script's arguments from the event, in addition to the event on its input.
     pub(super) fn arguments(&self, language: Language) -> &'static [&'static str] {
         match (self, language) {
             (Purpose::DenyFiles(_), _) => &["{{paths}}", "{{commands}}"],
             (Purpose::DenyCommands(_) | Purpose::AskBefore(_), _) => &["{{commands}}"],
-            // A shell cannot read the event.
+            // A shell script cannot read the event.
             (Purpose::Logging, Language::Sh | Language::Bash) => &["{{tool_name}}"],
             (Purpose::Logging | Purpose::Context | Purpose::ContextFrom(_), _) => &[],
         }
     }
 
-    /// The answer of a guard to what it stands in the way of.
+    /// The guard's answer to a call that it stops.
     pub(super) fn answer(&self) -> Value {
         match self {
             Purpose::AskBefore(_) => json!({"decision": "ask", "reason": self.description()}),
@@ -113,7 +113,7 @@ impl Purpose {
         }
     }
 
-    /// The patterns as scripts compare them.
+    /// The patterns in the form that scripts compare.
     pub(super) fn patterns(&self) -> Vec<String> {
         match self {
             Purpose::DenyFiles(patterns) => patterns.iter().map(|pattern| from_any_folder(pattern)).collect(),
@@ -214,7 +214,21 @@ fn check_text(what: &str, text: &str) -> Result<(), AppError> {
     }
 }
 
-/// A file pattern that fits in any folder and in any case: agents name files from the project, or from the root.
+/// Fails for a pattern that would not find a command with just its words.
+fn check_command(pattern: &str) -> Result<(), AppError> {
+    check_text("pattern", pattern)?;
+    let example = example(pattern);
+    let is_found = ollm_shell::commands(&example).iter().any(|words| words.iter().eq(example.split_whitespace()));
+    if is_found {
+        return Ok(());
+    }
+    Err(AppError::new(Code::InvalidValue, format!("the pattern `{pattern}` is not the words of one command")).hint(
+        "write them as the program gets them, without quotes, variables, `|` and `&&`; give the option once for each command",
+    ))
+}
+
+/// Makes a file pattern match in any folder and any case, because agents name files relative to the project or to the
+/// root.
 fn from_any_folder(pattern: &str) -> String {
     let mut rest = pattern.trim();
     while let Some(shorter) = ["./", "~/", "**/", "/"].iter().find_map(|start| rest.strip_prefix(start)) {
@@ -227,7 +241,7 @@ fn from_any_folder(pattern: &str) -> String {
     rest
 }
 
-/// Something that fits a pattern.
+/// An example that matches a pattern.
 fn example(pattern: &str) -> String {
     let part = |part: &str| match part.replace('*', "").replace('?', "x") {
         empty if empty.is_empty() => "x".to_owned(),
@@ -237,7 +251,7 @@ fn example(pattern: &str) -> String {
     pattern.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A pattern whose only wildcard is the star, and that fits at least as much.
+/// A pattern with the star as only wildcard, which matches at least as much.
 fn stars(pattern: &str) -> String {
     pattern.replace('?', "*")
 }

@@ -1,10 +1,10 @@
-//! The servers that extensions bring. They are approved with their extension, and run from the copy of what was approved.
+//! The servers of extensions. They are approved with their extension, and run from the copy of the approved files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
+use ollm_catalog::{Config, Extension, ExtensionState, Problem, ServerSpec, SettingSpec, Severity};
 use ollm_protocol::{Code, Layer, Remedy, Variable};
 use ollm_store::{Digest, Switches};
 use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
@@ -12,58 +12,64 @@ use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, 
 use crate::app::{extensions_as_approved, unreliable};
 use crate::app_context::AppContext;
 
-/// The variable that names the folder with the files a server runs.
+/// The variable with the folder of the files that a server runs.
 pub(super) const ROOT: &str = "OLLM_EXTENSION_ROOT";
 
-/// What the servers of one extension have in common.
+/// The data that the servers of one extension share.
 #[derive(Debug)]
-pub struct Bundled {
+pub struct BundleContext {
     /// The name of the extension.
     pub extension: String,
-    /// Whether it was approved as it is now.
+    /// Whether it was approved in its present state.
     pub trust: Standing,
-    /// What an approval of it is bound to.
+    /// The digest that an approval of the extension is bound to.
     pub digest: Option<Digest>,
     /// The extension, if it may run.
     pub(super) trusted: Option<Trusted<ExtensionFolder>>,
-    /// Why none of them may be started, if that is so.
+    /// The reason why none of them may be started, if there is one.
     pub obstacle: Option<(Code, String)>,
-    /// Whether it is switched on, whatever else keeps it from running.
+    /// Whether the extension is switched on, even if something else keeps it from running.
     pub(super) on: bool,
-    /// Whose it is.
+    /// The layer of the extension.
     pub(super) layer: Layer,
-    /// Its manifest. Names are no proof: another extension may have the same one.
+    /// Its manifest. A name identifies no extension, because another one may have the same name.
     pub(super) manifest: PathBuf,
-    /// Where the files are that they run.
+    /// The folder with the files that they run.
     pub(super) folder: PathBuf,
-    /// Its settings.
+    /// The values of its settings.
     pub(super) variables: Vec<Variable>,
-    /// What can be set.
+    /// The declared settings.
     settings: Vec<SettingSpec>,
 }
 
-/// What extensions bring.
-pub(super) struct Joined {
-    /// Their servers, each with what it has in common with the others of its extension.
-    pub(super) servers: Vec<(ServerSpec, Arc<Bundled>)>,
-    /// The manifests that cannot be read, though nobody switched the extension off.
+/// The servers of all extensions.
+pub(super) struct BundledServers {
+    /// The servers, each with the data that it shares with the others of its extension.
+    pub(super) servers: Vec<(ServerSpec, Arc<BundleContext>)>,
+    /// The unreadable manifests of extensions that are not switched off.
     pub(super) broken: Vec<PathBuf>,
-    /// What is wrong with the folders of extensions, their switches and their secrets.
+    /// Problems with the extension folders, their switches and their secrets.
     pub(super) around: Vec<Problem>,
 }
 
-/// The servers of all extensions.
-pub(super) fn join(context: &AppContext, config: &Config, trust: &Trust, problems: &mut Vec<Problem>) -> Joined {
+/// Collects the servers of all extensions.
+pub(super) fn join(
+    context: &AppContext,
+    config: &Config,
+    trust: &Trust,
+    problems: &mut Vec<Problem>,
+) -> BundledServers {
     let (switches, trouble) = Switches::load(&context.switches());
     let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(context, &trouble)).into_iter().collect();
     let found = extensions_as_approved(context, config, &switches, trust, &mut around);
-    // What is wrong with an extension is the reason why its servers are not started; if they are, it has to be told.
+    // A problem with an extension explains why its servers are not started. If they are started, the problem is
+    // reported.
     let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
     around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
     let mut servers = Vec::new();
-    // The servers of a project around ours stay with it.
+    // The servers of an enclosing project are not ours.
     for extension in found.iter().filter(|one| one.enclosing.is_none() && !one.manifest.servers.is_empty()) {
-        let bundle = Arc::new(Bundled::of(extension, trust));
+        let bundle = Arc::new(BundleContext::of(extension, trust));
         let (specs, more) = extension.servers_in(&bundle.folder);
         if bundle.on {
             problems.extend(more);
@@ -79,14 +85,14 @@ pub(super) fn join(context: &AppContext, config: &Config, trust: &Trust, problem
         .filter(|one| one.enclosing.is_none() && one.is_broken() && !off(one))
         .map(Extension::file)
         .collect();
-    Joined { servers, broken, around }
+    BundledServers { servers, broken, around }
 }
 
-impl Bundled {
-    fn of(extension: &Extension, trust: &Trust) -> Bundled {
+impl BundleContext {
+    fn of(extension: &Extension, trust: &Trust) -> BundleContext {
         let name = &extension.name;
         let approved = extension.held().and_then(|_| trust.approved_extension(name, &extension.root));
-        let mut bundle = Bundled {
+        let mut bundle = BundleContext {
             extension: name.clone(),
             trust: Standing::Unknown,
             digest: None,
@@ -95,7 +101,7 @@ impl Bundled {
             on: extension.is_on(),
             layer: extension.layer,
             manifest: extension.file(),
-            // Where the manifest cannot be read, only the copy says what is declared.
+            // If the manifest cannot be read, only the copy contains the declarations.
             folder: approved.unwrap_or_else(|| extension.root.clone()),
             variables: extension.variables(),
             settings: extension.manifest.settings.clone(),
@@ -114,7 +120,7 @@ impl Bundled {
         bundle
     }
 
-    /// What was approved is what runs.
+    /// Makes the servers run from the approved copy.
     fn run_copy(&mut self, extension: &Extension, trust: &Trust) {
         let folder = Arc::new(ExtensionFolder::new(&extension.name, &extension.root));
         match trust.trust(&folder, &TrustContext::default(), None) {
@@ -141,7 +147,7 @@ impl Bundled {
         Some((Code::NotApproved, format!("its extension `{name}` {said}; {way_out}")))
     }
 
-    /// The value of a variable as its servers may name it: a setting, or the folder with its files.
+    /// The value of a variable in a server's declaration: a setting, or the folder with its files.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         if name == ROOT {
             return Some(self.folder.display().to_string());
@@ -150,7 +156,7 @@ impl Bundled {
         variable.value.get().ok().map(str::to_owned)
     }
 
-    /// How a person sets the setting that a variable stands for.
+    /// The command that sets the setting behind a variable.
     pub(super) fn way_to_set(&self, variable: &str, context: &AppContext) -> Option<String> {
         let is_meant = |setting: &&SettingSpec| {
             setting.env_var.as_deref() == Some(variable) || setting.variable(&self.extension) == variable
@@ -159,13 +165,13 @@ impl Bundled {
         Some(context.tell(&setting.remedy(&self.extension)))
     }
 
-    /// What its servers get in their environment.
+    /// The environment variables of its servers.
     pub(super) fn environment(&self) -> Vec<(String, String)> {
         let settings = values(self.variables.iter());
         settings.chain([(ROOT.to_owned(), self.folder.display().to_string())]).collect()
     }
 
-    /// Why some of its settings cannot be had.
+    /// The problems with settings that have no value.
     pub(super) fn withheld(&self) -> Vec<Problem> {
         let failures = self.variables.iter().filter_map(|variable| Some((variable, variable.value.get().err()?)));
         let problem = |(variable, why): (&Variable, String)| {
@@ -175,23 +181,23 @@ impl Bundled {
         failures.map(problem).collect()
     }
 
-    /// What must not be seen in anything they say.
+    /// The values that must be hidden in everything its servers say.
     pub(super) fn hidden(&self) -> Vec<(String, String)> {
         values(self.variables.iter().filter(|variable| variable.secret)).collect()
     }
 }
 
-/// The settings that can be had.
+/// The settings that have a value.
 fn values<'a>(variables: impl Iterator<Item = &'a Variable>) -> impl Iterator<Item = (String, String)> {
     variables.filter_map(|variable| Some((variable.name.clone(), variable.value.get().ok()?.to_owned())))
 }
 
-/// Why an extension brings nothing.
+/// The reason why an extension has no servers, if there is one.
 fn off(extension: &Extension) -> Option<(Code, String)> {
     let name = &extension.name;
     match &extension.state {
-        State::On => None,
-        State::Off(why) => Some((Code::NotLoaded, format!("its extension `{name}` is off: {why}"))),
-        State::Failed(why) => Some((Code::NotLoaded, format!("its extension `{name}` is not loaded: {why}"))),
+        ExtensionState::On => None,
+        ExtensionState::Off(why) => Some((Code::NotLoaded, format!("its extension `{name}` is off: {why}"))),
+        ExtensionState::Failed(why) => Some((Code::NotLoaded, format!("its extension `{name}` is not loaded: {why}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! The last failure of each server, kept until it is connected again: whoever looks later finds no running server to ask.
+//! The last failure of each server, saved until it is connected again, because later there is no running server to ask.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,21 @@ use ollm_mcp::ServerState;
 use ollm_store::{Digest, Loaded, UpdateError, cut, versioned};
 use serde_json::{Map, Value, json};
 
+use super::forget::forget_entries;
 use crate::app_context::AppContext;
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 4 << 20;
-/// Of more servers the ones that failed longest ago are forgotten.
+/// With more servers, those that failed longest ago are forgotten.
 const MOST: usize = 200;
 const LONGEST_REASON: usize = 2 << 10;
 
-/// How a server failed the last time.
+/// The last failure of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastFailure {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub at: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -28,7 +29,7 @@ pub(super) fn file(context: &AppContext) -> PathBuf {
     context.state().join("mcp-failures.json")
 }
 
-/// What is kept, by the digest of each server's declaration. A file that cannot be read holds nothing.
+/// The saved failures, by the digest of each server's declaration; empty if the file cannot be read.
 pub fn last_failures(context: &AppContext) -> BTreeMap<String, LastFailure> {
     let Loaded::Current(document) = versioned::load(&file(context), VERSION, LARGEST_FILE) else {
         return BTreeMap::new();
@@ -37,8 +38,14 @@ pub fn last_failures(context: &AppContext) -> BTreeMap<String, LastFailure> {
     kept.filter_map(|(key, entry)| Some((key.clone(), read(entry)?))).collect()
 }
 
-/// Keeps why a server failed, or forgets it where the server is connected.
-pub(super) fn remember(file: &Path, key: &Digest, state: &ServerState, now: u64) -> Result<(), UpdateError> {
+/// Saves why a server failed; deletes the failure if the server is connected.
+pub(super) fn remember(
+    file: &Path,
+    key: &Digest,
+    declared_in: &Path,
+    state: &ServerState,
+    now: u64,
+) -> Result<(), UpdateError> {
     let (key, why) = match state {
         ServerState::NeedsAuth(why) | ServerState::Crashed(why) | ServerState::Failed(why) => {
             (key.to_string(), Some(cut(why, LONGEST_REASON).into_owned()))
@@ -56,7 +63,7 @@ pub(super) fn remember(file: &Path, key: &Digest, state: &ServerState, now: u64)
             let kept = json!({"version": VERSION, "servers": servers});
             return Ok((before.map(|_| kept), ()));
         };
-        servers.insert(key, json!({"at": now, "why": why}));
+        servers.insert(key, json!({"at": now, "why": why, "file": declared_in.display().to_string()}));
         while servers.len() > MOST {
             let oldest = servers.iter().min_by_key(|(_, entry)| entry.get("at").and_then(Value::as_u64));
             let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
@@ -64,6 +71,11 @@ pub(super) fn remember(file: &Path, key: &Digest, state: &ServerState, now: u64)
         }
         Ok((Some(json!({"version": VERSION, "servers": servers})), ()))
     })
+}
+
+/// Deletes the failures of all servers that a file has declared.
+pub(super) fn forget_file(file: &Path, declared_in: &Path) -> Result<(), UpdateError> {
+    forget_entries(file, LARGEST_FILE, declared_in)
 }
 
 fn read(entry: &Value) -> Option<LastFailure> {

@@ -1,6 +1,6 @@
-//! The last look at a server that came with a project or an extension. Right before its program is started: a chat lives
-//! long, a server is started more than once in it, and what was approved may have been rewritten meanwhile, also by the
-//! model. And before each call: a tool may be another one since the caller chose it.
+//! Checks a server of a project or an extension once more, right before its program starts. A chat lives long and
+//! starts a server more than once. Meanwhile other programs, and the model too, may have rewritten the approved files.
+//! It also checks each call: the tool may have changed since the caller chose it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,45 +10,45 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use serde_json::Value;
 
-use super::{ServerEntry, ToolReview, told_refusal as told};
+use super::{DeclaredServer, ToolReview, told_refusal as told};
 use crate::app_context::AppContext;
 
-/// What is looked at.
+/// The servers that are checked.
 #[derive(Debug)]
-pub(super) struct Gate(Mutex<Watched>);
+pub(super) struct Gate(Mutex<WatchedServers>);
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedServers {
     context: AppContext,
     servers: BTreeMap<String, Arc<ServerSpec>>,
     tools: BTreeMap<String, WatchedTools>,
-    /// Those that were not let through when they were last started.
+    /// Servers that were refused at their last start.
     refused: BTreeSet<String>,
 }
 
-/// The tools of a server that a person knows.
+/// The tools of a server that a person has reviewed.
 #[derive(Debug)]
 struct WatchedTools {
     spec: Arc<ServerSpec>,
     review: ToolReview,
-    /// A list in which none waits: it is not compared again.
+    /// A list without waiting tools, which need not be compared again.
     settled: Option<Arc<[Value]>>,
 }
 
 impl Gate {
     pub(super) fn new(context: &AppContext) -> Gate {
         let (servers, tools, refused) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Gate(Mutex::new(Watched { context: context.clone(), servers, tools, refused }))
+        Gate(Mutex::new(WatchedServers { context: context.clone(), servers, tools, refused }))
     }
 
-    /// From now on files and approvals are looked up here.
+    /// Looks up files and approvals in this context from now on.
     pub(super) fn enter(&self, context: &AppContext) {
         context.clone_into(&mut self.lock().context);
     }
 
-    /// Looks at this server from now on. The user's own need no approval, and those of extensions run from a copy of what
-    /// was approved.
-    pub(super) fn watch(&self, known: &ServerEntry) {
+    /// Checks this server from now on. The user's own servers need no approval, and those of extensions run from an
+    /// approved copy.
+    pub(super) fn watch(&self, known: &DeclaredServer) {
         let name = known.spec.name.clone();
         let tools =
             |review: &ToolReview| WatchedTools { spec: Arc::clone(&known.spec), review: review.clone(), settled: None };
@@ -63,12 +63,12 @@ impl Gate {
         }
     }
 
-    /// Whether a server was not let through when it was last started. Asked once: whoever asks starts it anew.
+    /// Whether a server was refused at its last start. Only the first call says so: its caller restarts the server.
     pub(super) fn refused(&self, server: &str) -> bool {
         self.lock().refused.remove(server)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, WatchedServers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +104,7 @@ impl Admit for Gate {
 }
 
 fn refusal(spec: &Arc<ServerSpec>, context: &AppContext) -> Option<String> {
-    // What must be signed may have changed as well.
+    // The setting that demands signatures may have changed too.
     let variable = |name: &str| context.variable(name);
     let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {

@@ -1,34 +1,36 @@
-//! The servers of one command, and a person who is told what they do.
+//! The servers of one command. While the person waits, they are told what the servers do.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_agent::Cancel;
-use ollm_mcp::{BlockingClient, CallError, Pending, Ports, ServerNotice, ServerState, ServerStatus, Spill, Watch};
+use ollm_mcp::{
+    BlockingClient, CallError, PendingAnswer, Ports, ServerNotice, ServerState, ServerStatus, Spill, Watch,
+};
 use serde_json::Value;
 
 use super::server_set::ServerSet;
 use super::wait::wait;
-use super::{ServerEntry, Servers};
+use super::{DeclaredServer, Servers};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::port::Notices;
 use crate::questions::Questions;
 
-/// Whoever waits longer is told for what.
+/// After this time, a waiting person is told which servers are slow.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// The servers of one command; gone with it.
-pub struct Live {
+/// The servers of one command; dropping it ends them.
+pub struct LiveServers {
     server_set: ServerSet,
     news: Receiver<(String, ServerState)>,
-    /// Who answers the questions of servers, if anybody does.
+    /// Answers the questions of servers, if questions are answered.
     questions: Option<Arc<Questions>>,
     cancel: Cancel,
 }
 
-/// Passes news on to whoever may print.
+/// Passes news to the thread that may print.
 struct Messenger(Mutex<Sender<(String, ServerState)>>);
 
 impl Watch for Messenger {
@@ -40,14 +42,14 @@ impl Watch for Messenger {
     }
 }
 
-impl Live {
-    /// Makes these servers ready to be started; all of them may be. Cancelled, they are ended.
+impl LiveServers {
+    /// Prepares these servers for their start; all of them may be started. A cancel ends them.
     pub fn new(
         servers: &Servers<'_>,
-        chosen: &[&ServerEntry],
+        chosen: &[&DeclaredServer],
         cancel: &Cancel,
         notices: &mut dyn Notices,
-    ) -> Result<Live, AppError> {
+    ) -> Result<LiveServers, AppError> {
         let (sender, news) = channel();
         let questions = Questions::new(servers.context, None);
         let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
@@ -57,10 +59,10 @@ impl Live {
             notices.tell(&problem.to_string());
         }
         chosen.iter().filter_map(|known| known.download_note()).for_each(|note| notices.tell(&note));
-        Ok(Live { server_set, news, questions, cancel: cancel.clone() })
+        Ok(LiveServers { server_set, news, questions, cancel: cancel.clone() })
     }
 
-    /// Starts all of them at once, and tells the person what takes long.
+    /// Starts all of them at the same time, and tells the person which are slow.
     pub fn start(&self, notices: &mut dyn Notices) -> Vec<(ServerStatus, Result<(), CallError>)> {
         let fleet = self.fleet();
         let outcomes = fleet.start_all().and_then(|starts| self.wait_and_tell(starts, None, |_| (), notices));
@@ -72,10 +74,10 @@ impl Live {
         fleet.statuses().into_iter().zip(outcomes.unwrap_or_default()).collect()
     }
 
-    /// Waits for an answer, and tells the person what happens meanwhile.
+    /// Waits for an answer, and tells the person the news meanwhile.
     pub fn wait<T: Send>(
         &self,
-        pending: Result<Pending<T>, CallError>,
+        pending: Result<PendingAnswer<T>, CallError>,
         meanwhile: impl FnMut(&mut dyn Notices),
         notices: &mut dyn Notices,
     ) -> Result<T, CallError> {
@@ -84,10 +86,10 @@ impl Live {
         self.wait_and_tell(pending?, self.questions.as_ref(), meanwhile, notices)
     }
 
-    /// Waits for an answer until we are cancelled, and tells the person what happens and what takes long.
+    /// Waits for an answer until a cancel, and tells the person the news and which servers are slow.
     fn wait_and_tell<T: Send>(
         &self,
-        pending: Pending<T>,
+        pending: PendingAnswer<T>,
         questions: Option<&Arc<Questions>>,
         mut meanwhile: impl FnMut(&mut dyn Notices),
         notices: &mut dyn Notices,
@@ -103,22 +105,22 @@ impl Live {
         })
     }
 
-    /// The live servers themselves.
+    /// The client of the running servers.
     pub fn fleet(&self) -> &BlockingClient {
         self.server_set.fleet()
     }
 
-    /// The tools a server lists, as it wrote them.
+    /// The tools that a server lists, unchanged.
     pub fn listed(&self, name: &str) -> Vec<Value> {
         self.fleet().server(name).map(|server| server.memory().tools.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Where results of a server are kept that are too large to show.
+    /// The files for results of a server that are too large to show.
     pub fn spill(&self, context: &AppContext, name: &str) -> Spill {
         self.server_set.spill(context, name)
     }
 
-    /// Remembers what the servers said, and ends them; with little time where somebody wants us to end.
+    /// Saves the servers' data and ends them; after an interruption only with a short deadline.
     pub fn close(self, notices: &mut dyn Notices) {
         self.server_set.keep().iter().for_each(|trouble| notices.tell(trouble));
         if self.cancel.is_set() {
@@ -127,7 +129,7 @@ impl Live {
         self.server_set.close();
     }
 
-    /// Tells what has happened since.
+    /// Tells the news since the last call.
     fn tell_news(&self, notices: &mut dyn Notices) {
         for (server, state) in self.news.try_iter() {
             if let ServerState::Starting(number @ 2..) = state {
@@ -136,7 +138,7 @@ impl Live {
         }
     }
 
-    /// Who keeps us waiting, if anybody does.
+    /// The servers that we are waiting for, if there are any.
     fn waiting(&self) -> Option<String> {
         let statuses = self.fleet().statuses();
         let starting = statuses.iter().filter(|status| matches!(status.state, ServerState::Starting(_)));

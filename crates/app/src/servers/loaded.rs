@@ -1,4 +1,4 @@
-//! What there is of servers once somebody asked for them, and again when their declarations were read anew.
+//! The servers after the first request for them, and after a reload of their declarations.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use ollm_mcp::Ports;
 use ollm_protocol::CodeClass;
 
 use super::server_set::{ServerSet, Turnover};
-use super::{ServerEntry, Servers};
+use super::{DeclaredServer, Servers};
 use crate::app_context::AppContext;
 
-/// All servers that are declared.
+/// All declared servers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoadedServers {
-    /// Those that may be started, if there are any.
+    /// The servers that may be started, if there are any.
     pub(super) server_set: Option<Arc<ServerSet>>,
-    /// Why the others may not.
+    /// The reasons why the others may not be started.
     pub(super) closed: BTreeMap<String, String>,
-    /// What a person should know.
+    /// Notes for the person.
     pub(super) notes: Vec<String>,
-    /// Where extensions were looked for.
+    /// The folders that were searched for extensions.
     pub(super) directories: Vec<PathBuf>,
-    /// What is wrong with the configuration.
+    /// The problem with the configuration.
     wrong: Option<String>,
     /// Servers whose declaration can no longer be read.
     kept: Vec<String>,
@@ -47,10 +47,10 @@ impl LoadedServers {
         opened
     }
 
-    /// The same after everything was read anew, the servers that are to be started, and what became different.
+    /// The servers after a reload, the names of servers to start, and the changes.
     pub(super) fn renewed(&self, context: &AppContext, ports: Ports) -> (LoadedServers, Vec<String>, Vec<String>) {
         let unchanged = || (self.clone(), Vec::new(), Vec::new());
-        // Whoever reads the configuration tells what is wrong with it.
+        // The reader of the configuration reports its problems.
         let Ok(servers) = Servers::load(context) else { return unchanged() };
         let wrong = servers.wrong_configuration();
         if wrong.is_some() && wrong != self.wrong {
@@ -73,20 +73,20 @@ impl LoadedServers {
         (after, [turnover.added, turnover.changed].concat(), news)
     }
 
-    /// The servers that may be started, and all the others with what stands in their way.
-    fn sorted<'s>(servers: &'s Servers<'_>) -> (LoadedServers, Vec<&'s ServerEntry>) {
+    /// The servers that may be started, and the others with the reason why they may not.
+    fn sorted<'s>(servers: &'s Servers<'_>) -> (LoadedServers, Vec<&'s DeclaredServer>) {
         let notes = servers.problems.iter().map(ToString::to_string).collect();
         let (directories, wrong) = (servers.directories.clone(), servers.wrong_configuration());
         let mut opened = LoadedServers { notes, directories, wrong, ..LoadedServers::default() };
         let mut able = Vec::new();
         for known in &servers.all {
             let Some((code, why)) = servers.obstacle(known) else {
-                // Lazy ones are started when somebody waits for them.
+                // Lazy servers are started when a caller waits for them.
                 opened.notes.extend(known.download_note().filter(|_| known.spec.lazy == Some(false)));
                 able.push(known);
                 continue;
             };
-            // Who switched a server off knows it.
+            // A person who switched a server off knows why it does not run.
             if code.class() != CodeClass::Configuration {
                 opened.notes.push(format!("{} is not started: {why}", known.spec.label()));
             }
@@ -95,7 +95,7 @@ impl LoadedServers {
         (opened, able)
     }
 
-    /// What a person is told about a change.
+    /// The messages to the person about a change.
     fn news(&self, after: &LoadedServers, turnover: &Turnover) -> Vec<String> {
         let kept = turnover.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
         let lists = [

@@ -1,4 +1,4 @@
-//! The tools of MCP servers, for an agent and for hooks. Nothing is read or started before somebody asks.
+//! The tools of MCP servers, for an agent and for hooks. Nothing is read or started before the first request.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,15 +23,15 @@ use crate::app_context::AppContext;
 use crate::port::Notices;
 use crate::questions::Questions;
 
-/// The engine ends a hook in time; ours is the last word only where nobody waits for the hook.
+/// The engine ends a hook in time; our limit counts only for background hooks.
 const MARGIN: Duration = Duration::from_secs(1);
-/// Whoever waits longer is told for what.
+/// After this time, a waiting person is told which servers are slow.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// How long calls that nobody waits for any more may take to be given up before their servers end.
+/// How long servers have to hear of abandoned calls before they are ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// More failures than this are not kept between two looks: a server that fails over and over says nothing new.
+/// The limit on failures between two looks: a server that fails again and again says nothing new.
 const MOST_FAILURES: usize = 32;
 
 /// All servers that may be started, as one set of tools.
@@ -40,20 +40,20 @@ pub struct McpTools {
     context: Mutex<AppContext>,
     opened: Mutex<Option<Arc<LoadedServers>>>,
     changes: Arc<Changes>,
-    /// The tools there were at a number of changes.
-    offered: Mutex<(u64, Arc<Vec<Offered>>)>,
-    /// Servers whose start is waited for before the model is asked.
+    /// The tools at a certain count of changes.
+    offered: Mutex<(u64, Arc<Vec<OfferedTool>>)>,
+    /// Servers whose start the model's first request waits for.
     awaited: Mutex<BTreeSet<String>>,
-    /// What was told of tools that are not offered.
+    /// The remarks on tools that are not offered, as far as they were told.
     told: Mutex<BTreeSet<String>>,
-    /// Who answers the questions of servers, if anybody does.
+    /// Answers the questions of servers, if questions are answered.
     questions: OnceLock<Arc<Questions>>,
-    /// Calls under way: whoever made one may have gone on without it.
+    /// The number of running calls, including abandoned ones.
     calls: AtomicUsize,
     closing: AtomicBool,
 }
 
-/// A call under way.
+/// A running call.
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl<'a> UnderWay<'a> {
@@ -69,24 +69,24 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A tool, and whose it is.
+/// A tool and its server.
 #[derive(Debug)]
-struct Offered {
+struct OfferedTool {
     server: String,
     raw: String,
     tool: Tool,
-    /// Whether its server ended unasked, so that nobody is offered it until a call brings the server back, or the person
-    /// says something.
+    /// Whether its server crashed. Then it is not offered until a call restarts the server, or the person says
+    /// something.
     lapsed: bool,
 }
 
-/// How often anything about the servers changed, and which of them failed.
+/// The count of changes of the servers, and the servers that failed.
 #[derive(Debug)]
 pub(super) struct Changes {
     count: AtomicU64,
-    /// Servers that failed, with what is wrong, until somebody asks; the same trouble of one server counts once.
+    /// Servers that failed since the last look, with the reason; the same failure of one server counts once.
     failed: Mutex<Vec<(String, String)>>,
-    /// A file that is touched with each change, by which other programs notice it.
+    /// A file that is touched at each change, so that other programs notice it.
     beacon: Mutex<Option<PathBuf>>,
 }
 
@@ -96,7 +96,7 @@ impl Changes {
         if let Some(beacon) = &*guard(&self.beacon) {
             let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
             let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
-            // One that is gone has nobody who looks at it.
+            // A removed file has no watchers.
             let _ = rustix::fs::utimensat(rustix::fs::CWD, beacon, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         }
     }
@@ -104,7 +104,7 @@ impl Changes {
 
 impl Watch for Changes {
     fn notice(&self, server: &str, notice: &ServerNotice) {
-        // One that is degraded still serves, or tells next what became of it.
+        // A degraded server still works, or soon reports its next state.
         if let ServerNotice::State(ServerState::NeedsAuth(why) | ServerState::Crashed(why) | ServerState::Failed(why)) =
             notice
         {
@@ -121,7 +121,7 @@ impl Watch for Changes {
 }
 
 impl McpTools {
-    /// The servers that are declared for these surroundings.
+    /// The servers that are declared in this context.
     pub fn new(context: &AppContext) -> McpTools {
         McpTools {
             context: Mutex::new(context.clone()),
@@ -136,17 +136,17 @@ impl McpTools {
         }
     }
 
-    /// Has questions of servers answered from now on: before the first of them is started.
+    /// Sets who answers questions of servers; called before the first server starts.
     pub fn answer_with(&self, questions: Arc<Questions>) {
         let _ = self.questions.set(questions);
     }
 
-    /// Who answers the questions of servers, if anybody does.
+    /// Answers the questions of servers, if questions are answered.
     pub fn questions(&self) -> Option<&Arc<Questions>> {
         self.questions.get()
     }
 
-    /// Starts, without waiting for that, the servers whose tools are not known.
+    /// Starts the servers whose tools are unknown, and does not wait for them.
     pub fn begin(&self, notices: &mut dyn Notices) {
         let opened = self.open();
         opened.notes.iter().for_each(|note| notices.tell(note));
@@ -162,8 +162,8 @@ impl McpTools {
         server_set.fleet().begin();
     }
 
-    /// Reads all declarations anew: servers that are gone, off or no longer approved are ended, new ones are started.
-    /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
+    /// Reloads all declarations: ends servers that are gone, off or no longer approved, and starts new ones. Returns
+    /// the changes, each in a few words. Does nothing before the first request for servers.
     pub fn reload(&self) -> Vec<String> {
         let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
         let (after, begun, news) = before.renewed(&self.context(), self.ports());
@@ -176,28 +176,28 @@ impl McpTools {
         news
     }
 
-    /// Touches this file with each change from now on.
+    /// Touches this file at each change from now on.
     pub(crate) fn touch_with_changes(&self, file: PathBuf) {
         *guard(&self.changes.beacon) = Some(file);
     }
 
-    /// Has the declarations of these surroundings from the next [`McpTools::reload`] on.
+    /// Uses the declarations of this context from the next [`McpTools::reload`] on.
     pub fn enter(&self, context: &AppContext) {
         context.clone_into(&mut guard(&self.context));
     }
 
-    /// The surroundings whose declarations count.
+    /// The context whose declarations are in force.
     pub fn context(&self) -> AppContext {
         guard(&self.context).clone()
     }
 
-    /// Where extensions were looked for when the declarations were last read.
+    /// The folders that were searched for extensions at the last reading of declarations.
     pub fn directories(&self) -> Vec<PathBuf> {
         guard(&self.opened).as_ref().map(|opened| opened.directories.clone()).unwrap_or_default()
     }
 
-    /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
-    /// What crashed since is offered again, so that a call starts it.
+    /// Waits for the started servers, at most as long as one may take to connect, and tells their states. Offers the
+    /// tools of crashed servers again, so that a call restarts them.
     pub fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
         let Some(server_set) = self.server_set() else { return };
         server_set.fleet().offer();
@@ -210,7 +210,7 @@ impl McpTools {
         let (began, mut quiet) = (Instant::now(), Instant::now());
         loop {
             awaited.retain(|name| match server_set.fleet().server(name).map(|server| server.status()) {
-                // One that was connected before rests, because nobody needed it for a while.
+                // A server that was connected before is idle, because it was not used for a while.
                 Ok(
                     ServerStatus { state: ServerState::Configured, revision: None, .. }
                     | ServerStatus { state: ServerState::Starting(_), .. },
@@ -239,7 +239,7 @@ impl McpTools {
         }
     }
 
-    /// Tells once what is not offered of a server's tools: those that changed also in the middle of a session.
+    /// Tells once why tools of a server are not offered, including tools that change during a session.
     fn tell_remarks(&self, server_set: &ServerSet, name: &str, tell: &mut dyn FnMut(&str)) {
         for remark in server_set.remarks(name) {
             if guard(&self.told).insert(remark.clone()) {
@@ -248,7 +248,7 @@ impl McpTools {
         }
     }
 
-    /// How all servers are: name, state, tools, problem.
+    /// The state of all servers: name, state, tools, problem.
     pub fn rows(&self) -> Vec<[String; 4]> {
         let opened = self.open();
         let statuses = opened.server_set.as_ref().map(|server_set| server_set.fleet().statuses()).unwrap_or_default();
@@ -260,7 +260,7 @@ impl McpTools {
         live.chain(closed).collect()
     }
 
-    /// How the servers are that may be started.
+    /// The states of the servers that may be started.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.server_set().map(|server_set| server_set.fleet().statuses()).unwrap_or_default()
     }
@@ -272,13 +272,13 @@ impl McpTools {
         tools.into_iter().map(told).collect()
     }
 
-    /// What a server said since the session began.
+    /// The log of a server since the session began.
     pub fn log(&self, name: &str) -> Vec<String> {
         let server = self.server_set().and_then(|server_set| server_set.fleet().server(name).ok());
         server.map(|server| server.log(0).0).unwrap_or_default()
     }
 
-    /// What the names of a server's tools begin with.
+    /// The prefix of a server's tool names.
     pub fn prefix(&self, name: &str) -> Result<String, String> {
         let server_set = self.member(name)?;
         Ok(server_set.prefix(name))
@@ -296,12 +296,12 @@ impl McpTools {
         server_set.fleet().stop(name).map_err(|error| error.to_string())
     }
 
-    /// Remembers what the servers said, and ends all that run.
+    /// Saves the servers' data and ends all running ones.
     pub fn close(&self, notices: &mut dyn Notices) {
         let opened = guard(&self.opened).clone();
         let Some(server_set) = opened.as_ref().and_then(|opened| opened.server_set.as_ref()) else { return };
         server_set.keep().iter().for_each(|trouble| notices.tell(trouble));
-        // A server is to hear that a call was given up before it hears that it should end.
+        // A server should hear that a call was abandoned before it hears that it should end.
         self.closing.store(true, Ordering::Release);
         let began = Instant::now();
         while self.calls.load(Ordering::Acquire) > 0 && began.elapsed() < FAREWELL {
@@ -315,7 +315,7 @@ impl McpTools {
         Arc::clone(opened.get_or_insert_with(|| Arc::new(LoadedServers::of(&self.context(), self.ports()))))
     }
 
-    /// Who hears of servers and answers their questions.
+    /// The ports that receive servers' news and answer their questions.
     fn ports(&self) -> Ports {
         let ports = self.questions.get().map(Questions::ports).unwrap_or_default();
         Ports { watch: Some(self.changes.clone()), ..ports }
@@ -325,7 +325,7 @@ impl McpTools {
         self.open().server_set.clone()
     }
 
-    /// The servers, if this is one that may be started.
+    /// The server set, if this server may be started.
     fn member(&self, name: &str) -> Result<Arc<ServerSet>, String> {
         let opened = self.open();
         if let Some(why) = opened.closed.get(name) {
@@ -339,8 +339,8 @@ impl McpTools {
         })
     }
 
-    /// The tools there are now.
-    fn offered(&self) -> Arc<Vec<Offered>> {
+    /// The tools that are offered now.
+    fn offered(&self) -> Arc<Vec<OfferedTool>> {
         let Some(server_set) = self.server_set() else { return Arc::default() };
         server_set.fleet().refresh();
         let changes = self.changes.count.load(Ordering::Acquire);
@@ -434,14 +434,14 @@ impl ToolCaller for McpTools {
     }
 
     fn last_words(&self, server: &str) -> String {
-        // Whoever asks has waited long enough: servers that are still being looked for have said nothing.
+        // The caller has waited long enough; servers that are not loaded yet have said nothing.
         let opened = self.opened.try_lock().ok().and_then(|opened| opened.clone());
         let server_set = opened.and_then(|opened| opened.server_set.clone());
         server_set.and_then(|server_set| Some(server_set.fleet().server(server).ok()?.last_words())).unwrap_or_default()
     }
 }
 
-/// What there is to say about a hook whose answer did not come.
+/// The message about a hook whose answer did not arrive.
 fn late(server_set: &ServerSet, call: &ToolCall) -> String {
     let time = call.timeout.as_secs_f64();
     let text = format!("no answer to `{}` came from server `{}` within {time} seconds", call.tool, call.server);
@@ -451,19 +451,20 @@ fn late(server_set: &ServerSet, call: &ToolCall) -> String {
     }
 }
 
-fn listed(server_set: &ServerSet) -> Vec<Offered> {
+fn listed(server_set: &ServerSet) -> Vec<OfferedTool> {
     let mut all = Vec::new();
     for server in server_set.fleet().servers() {
         let name = server.name();
         for (offers, lapsed) in [(server_set.offers(name), false), (server_set.lapsed(name), true)] {
-            let offered = |offer: Offer| Offered { server: name.to_owned(), raw: offer.raw, tool: offer.tool, lapsed };
+            let offered =
+                |offer: Offer| OfferedTool { server: name.to_owned(), raw: offer.raw, tool: offer.tool, lapsed };
             all.extend(offers.tools.into_iter().map(offered));
         }
     }
     all
 }
 
-/// What a tool wrote.
+/// The text of a tool's result.
 fn text_of(result: &ToolResult) -> String {
     let text = |content: &Content| match content {
         Content::Text(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Servers that live as long as one command, and what is remembered of them afterwards.
+//! The servers of one command, and the data about them that is saved afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,58 +7,60 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Problem, Severity};
 use ollm_mcp::{
-    BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Offers, Ports, Progress, Root, Server, Settings,
-    Spill, Taken, Tokens, read_error, read_result,
+    BlockingClient, Cache, CallError, CallErrorKind, CheckedResult, ClientContext, Offers, Ports, Progress, Root,
+    Server, Settings, Spill, Tokens, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::{Code, ToolSchema};
 use ollm_store::{UpdateError, write_atomic};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value;
 
 use super::failures;
 use super::gate::Gate;
-use super::{ServerEntry, Servers, cache, now, tokens};
+use super::{DeclaredServer, Servers, cache, now, tokens};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-/// More of a log is not kept.
+/// Longer logs are cut when saved.
 const LARGEST_LOG: usize = 256 << 10;
-/// More of what is wrong with the tools of one server is not told at once.
+/// Further remarks on the tools of one server are only counted.
 const MOST_REMARKS: usize = 20;
 
-/// The servers of one command; gone with it.
+/// The servers of one command; dropping it ends them.
 #[derive(Debug)]
 pub(super) struct ServerSet {
     fleet: BlockingClient,
-    /// Looks at those that came with a project once more whenever they are started.
+    /// Checks servers of projects and extensions again at each start.
     gate: Arc<Gate>,
-    /// Each as it was declared.
-    members: RwLock<BTreeMap<String, ServerEntry>>,
+    /// The declarations of the servers.
+    members: RwLock<BTreeMap<String, DeclaredServer>>,
     cache: Cache,
-    /// Where the logs of last runs are.
+    /// The folder with the logs of last runs.
     logs: PathBuf,
-    /// Where their last failures are.
+    /// The file with their last failures.
     failures: PathBuf,
-    /// Whether there is a home to remember things in.
+    /// Whether there is a home to save data in.
     keeps: bool,
 }
 
-/// What became of servers whose declarations were read anew.
+/// The changes of servers after a reload of their declarations.
 #[derive(Debug, Default)]
 pub(super) struct Turnover {
     pub(super) added: Vec<String>,
     pub(super) changed: Vec<String>,
     pub(super) removed: Vec<String>,
-    /// Those whose declaration can no longer be read; they are what they were.
+    /// Servers whose declaration can no longer be read; they stay unchanged.
     pub(super) kept: Vec<String>,
     pub(super) problems: Vec<Problem>,
 }
 
 impl ServerSet {
-    /// Makes these servers ready to be started, all of which may be; what is missing in their declarations is named.
+    /// Prepares these servers for their start; all of them may be started. Reports missing values in their
+    /// declarations.
     pub(super) fn gather(
         servers: &Servers<'_>,
-        chosen: &[&ServerEntry],
+        chosen: &[&DeclaredServer],
         ports: Ports,
     ) -> Result<(ServerSet, Vec<Problem>), AppError> {
         let tokens = Arc::new(Tokens::new(&tokens(servers.context), servers.context.network.clone(), SystemTime::now));
@@ -75,19 +77,19 @@ impl ServerSet {
         Ok((server_set, problems))
     }
 
-    /// Has exactly these servers from now on. What is no longer among them is ended; what is declared as before goes on
-    /// undisturbed; what cannot be read any more stays as it was.
-    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&ServerEntry]) -> Turnover {
+    /// Replaces the servers by these. Removed servers end. Servers with an unchanged declaration keep running. Servers
+    /// whose declaration can no longer be read stay unchanged.
+    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> Turnover {
         let mut turnover = Turnover::default();
         self.gate.enter(servers.context);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
-            let looked_at = |member: &ServerEntry| {
+            let looked_at = |member: &DeclaredServer| {
                 let file = &member.spec.origin.file;
                 (now == Some(file), servers.stay(file, member.spec.extension.as_deref()))
             };
             let (same, stays) = self.read(&name, looked_at).unwrap_or_default();
-            // Nobody takes the name of one that merely cannot be read for a while.
+            // A server that cannot be read for a while keeps its name.
             if stays && !same {
                 turnover.kept.push(name);
             } else if now.is_none() {
@@ -112,7 +114,7 @@ impl ServerSet {
                 }
             };
             let before = self.fleet.server(name).ok();
-            // One that was approved anew since it was refused is tried again.
+            // A server that was approved again after its refusal is tried again.
             let again = self.gate.refused(name);
             let same = before.as_ref().is_some_and(|server| *server.ready() == ready);
             if again || !same {
@@ -129,7 +131,7 @@ impl ServerSet {
         turnover
     }
 
-    /// Ends a server, with what it said remembered.
+    /// Ends a server after saving its data.
     fn remove(&self, name: &str) {
         if let Ok(server) = self.fleet.server(name) {
             self.keep_one(&server);
@@ -138,7 +140,7 @@ impl ServerSet {
         self.write().remove(name);
     }
 
-    /// The server in a message, with the extension that brought it.
+    /// The server's name in a message, with its extension.
     pub(super) fn label(&self, name: &str) -> String {
         self.read(name, |member| member.spec.label()).unwrap_or_else(|| format!("server `{name}`"))
     }
@@ -147,44 +149,44 @@ impl ServerSet {
         self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
     }
 
-    fn read<T>(&self, name: &str, look: impl FnOnce(&ServerEntry) -> T) -> Option<T> {
+    fn read<T>(&self, name: &str, look: impl FnOnce(&DeclaredServer) -> T) -> Option<T> {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, ServerEntry>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, DeclaredServer>> {
         self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The live servers themselves.
+    /// The client of the running servers.
     pub(super) fn fleet(&self) -> &BlockingClient {
         &self.fleet
     }
 
-    /// The tools a server offers now, under the names models use.
+    /// The tools that a server offers now, under their names for models.
     pub(super) fn offers(&self, name: &str) -> Offers {
         let Ok(server) = self.fleet.server(name) else { return Offers::default() };
         self.read(name, |member| member.offers(&server.tools())).unwrap_or_default()
     }
 
-    /// What was left out of a server's tools, and what is wrong with those that are not offered.
+    /// The remarks on a server's tools: on omitted ones, and on problems of tools that are not offered.
     pub(super) fn remarks(&self, name: &str) -> Vec<String> {
         let warnings = self.fleet.server(name).map(|server| server.status().warnings).unwrap_or_default();
         remarks(&self.label(name), &warnings, &self.offers(name))
     }
 
-    /// The tools a server offered until it ended unasked.
+    /// The tools that a server offered until it crashed.
     pub(super) fn lapsed(&self, name: &str) -> Offers {
         let Ok(server) = self.fleet.server(name) else { return Offers::default() };
         self.read(name, |member| member.offers(&server.lapsed())).unwrap_or_default()
     }
 
-    /// What the names of a server's tools begin with.
+    /// The prefix of a server's tool names.
     pub(super) fn prefix(&self, name: &str) -> String {
         let label = self.read(name, |member| member.label.clone()).unwrap_or_else(|| name.to_owned());
         format!("mcp__{label}__")
     }
 
-    /// Remembers what the servers said while they ran; what could not be remembered is told.
+    /// Saves the servers' data, and returns the failures to do so.
     pub(super) fn keep(&self) -> Vec<String> {
         let mut troubles: Vec<String> =
             self.fleet.servers().iter().filter_map(|server| self.keep_one(server)).collect();
@@ -199,19 +201,19 @@ impl ServerSet {
             if let Some(key) = member.key.as_ref().filter(|_| memory.tools.is_some())
                 && self.keeps
                 && member.cached.as_ref() != Some(&memory)
-                && let Err(error) = self.cache.put(key, &memory, now())
+                && let Err(error) = self.cache.put(key, &memory, member.declared_in(), now())
             {
                 trouble = Some(format!("what servers list is not remembered: {}", reason(&error)));
             }
             if let Some(key) = member.key.as_ref().filter(|_| self.keeps) {
-                // What is only told to people fails nothing.
-                let _ = failures::remember(&self.failures, key, &server.status().state, now());
+                // Failures are only shown to people, so an error here is ignored.
+                let _ = failures::remember(&self.failures, key, member.declared_in(), &server.status().state, now());
             }
             let (lines, _) = server.log(0);
             let text = lines.join("\n") + "\n";
             let start = text.ceil_char_boundary(text.len().saturating_sub(LARGEST_LOG));
             if self.keeps && !lines.is_empty() {
-                // A log that is not kept is no reason to fail.
+                // Logs are only a help, so an error here is ignored.
                 let _ =
                     write_atomic(&log_in(&self.logs, &member.label), text.get(start..).unwrap_or_default().as_bytes());
             }
@@ -220,19 +222,19 @@ impl ServerSet {
         .flatten()
     }
 
-    /// Where results of a server are kept that are too large to show.
+    /// The files for results of a server that are too large to show.
     pub(super) fn spill(&self, context: &AppContext, name: &str) -> Spill {
         let redactor = self.fleet.server(name).map(|server| server.redactor()).unwrap_or_default();
         Spill::new(context.state().join("mcp-results"), redactor)
     }
 
-    /// Ends all of them, and what they left behind.
+    /// Ends all servers and the processes that they left behind.
     pub(super) fn close(self) {
         self.fleet.close();
     }
 }
 
-/// Why something was not written down.
+/// The reason why data was not saved.
 pub fn reason(error: &UpdateError) -> String {
     match error {
         UpdateError::Refused(trouble) => trouble.to_string(),
@@ -240,20 +242,20 @@ pub fn reason(error: &UpdateError) -> String {
     }
 }
 
-/// Where the log of a server's last run is kept.
-pub fn log_file(context: &AppContext, known: &ServerEntry) -> PathBuf {
+/// The file with the log of a server's last run.
+pub fn log_file(context: &AppContext, known: &DeclaredServer) -> PathBuf {
     log_in(&logs(context), &known.label)
 }
 
-fn logs(context: &AppContext) -> PathBuf {
+pub(super) fn logs(context: &AppContext) -> PathBuf {
     context.state().join("mcp-logs")
 }
 
-fn log_in(folder: &Path, label: &str) -> PathBuf {
+pub(super) fn log_in(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.log"))
 }
 
-/// What people are told about a list of tools that is not whole; a hundred bad tools are no hundred lines.
+/// The messages about an incomplete list of tools; a hundred bad tools do not give a hundred lines.
 pub fn remarks(label: &str, warnings: &[String], offers: &Offers) -> Vec<String> {
     let lists = warnings.iter().map(|warning| format!("{label}: {warning}"));
     let tools = offers.remarks.iter().map(|remark| format!("{label}, tool `{}`: {}", remark.tool, remark.why));
@@ -266,21 +268,21 @@ pub fn remarks(label: &str, warnings: &[String], offers: &Offers) -> Vec<String>
     all
 }
 
-/// The result of a call; a failure that the server tells about is one too.
-pub fn taken(answer: Result<Value, CallError>, promised: Option<&ToolSchema>) -> Result<Taken, CallError> {
+/// The result of a call; a failure that the server reports is a result too.
+pub fn taken(answer: Result<Value, CallError>, promised: Option<&ToolSchema>) -> Result<CheckedResult, CallError> {
     match answer {
         Ok(answer) => Ok(read_result(&answer, promised)),
         Err(error) => match &error.kind {
             CallErrorKind::Refused { code, message, data } => {
                 let result = read_error((*code).into(), message, data.as_deref());
-                Ok(Taken { result, notes: vec![error.reason()] })
+                Ok(CheckedResult { result, notes: vec![error.reason()] })
             }
             _ => Err(error),
         },
     }
 }
 
-/// How far a call has come, in a few words.
+/// The progress of a call, in a few words.
 pub fn told(step: &Progress) -> String {
     let total = step.total.map(|total| format!(" of {total}")).unwrap_or_default();
     let text = step.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
@@ -301,14 +303,9 @@ fn settings(servers: &Servers<'_>) -> Settings {
 }
 
 fn roots(folder: &Path) -> Vec<Root> {
-    let escaped: String = folder
-        .to_string_lossy()
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            other => format!("%{other:02X}"),
-        })
-        .collect();
+    /// All characters except those that a path may contain unescaped.
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    let escaped = percent_encode(folder.as_os_str().as_encoded_bytes(), ESCAPED);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     vec![Root { uri: format!("file://{escaped}"), name }]
 }

@@ -1,11 +1,11 @@
-//! The tools of servers that came with a project or an extension, as they were when a person last knew them. A tool that is new
-//! or different is not offered before a person has looked at it: its description is what a model obeys.
+//! The tools of servers that came with a project or an extension, in the state that a person last knew. A new or
+//! changed tool is not offered until a person has reviewed it, because models obey its description.
 //!
-//! The first list of a server that a person has just approved is taken at its word; it is remembered under the digest of
+//! The first list of a server that a person has just approved counts as known. It is remembered under the digest of
 //! exactly that declaration.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ollm_mcp::{Offers, Remark};
 use ollm_protocol::Remedy;
@@ -13,36 +13,39 @@ use ollm_store::versioned::{self, Loaded};
 use ollm_store::{Digest, Hasher, UpdateError, digest_bytes};
 use serde_json::{Map, Value, json};
 
+use super::forget::forget_entries;
 use super::{now, reason};
 use crate::app_context::AppContext;
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 64 << 20;
-/// What it may hold, so that it never becomes too large to be read.
+/// The limit of the file, so that it always stays readable.
 const MOST_BYTES: usize = 32 << 20;
-/// A longer definition is remembered by its digest alone.
+/// Of a longer definition only the digest is saved.
 const LONGEST_TEXT: usize = 32 << 10;
-/// What says nothing to a model.
+/// The fields that models do not see.
 const SILENT: &[&str] = &["_meta", "icons"];
 
-/// What is known of the tools of one server.
+/// The review of the tools of one server.
 #[derive(Clone, Debug)]
 pub struct ToolReview {
     file: PathBuf,
     server: String,
+    /// The file that declares it.
+    declared_in: PathBuf,
     key: Digest,
-    /// What a person can do about tools that wait.
+    /// What a person can do about waiting tools.
     way_out: String,
 }
 
-/// A tool that is not offered before a person has looked at it.
+/// A tool that is not offered until a person has reviewed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingTool {
     /// The server's own name for it.
     pub name: String,
-    /// How it was when it was last looked at; nothing for a new one, an empty text for one that was too long to keep.
+    /// Its reviewed state; `None` for a new tool, empty for one that was too long to save.
     pub before: Option<String>,
-    /// How it is now.
+    /// Its present state.
     pub now: String,
 }
 
@@ -57,14 +60,14 @@ impl WaitingTool {
 }
 
 impl ToolReview {
-    /// What is known of the tools of a server under this key; nothing where nothing can be remembered.
-    pub(super) fn new(server: &str, key: Digest, context: &AppContext) -> Option<ToolReview> {
-        let (file, server) = (file(context), server.to_owned());
+    /// The review of the tools of a server with this key; `None` if nothing can be saved.
+    pub(super) fn new(server: &str, declared_in: &Path, key: Digest, context: &AppContext) -> Option<ToolReview> {
+        let (file, server, declared_in) = (file(context), server.to_owned(), declared_in.to_owned());
         let way_out = context.tell(&Remedy::ReviewTools(server.clone()));
-        context.own_home().map(|_| ToolReview { file, server, key, way_out })
+        context.own_home().map(|_| ToolReview { file, server, declared_in, key, way_out })
     }
 
-    /// The tools of a list that wait. The list of a server that is met for the first time is remembered, and none waits.
+    /// The waiting tools in a list. The first list of a server is saved, and no tool in it waits.
     pub fn waiting(&self, listed: &[Value]) -> Result<Vec<WaitingTool>, String> {
         let document = match versioned::load(&self.file, VERSION, LARGEST_FILE) {
             Loaded::Missing => Value::Null,
@@ -73,7 +76,7 @@ impl ToolReview {
         };
         let Some(seen) = document.get("servers").and_then(|servers| servers.get(self.key.to_string())) else {
             if !listed.is_empty() {
-                self.remember(listed, Known::Nothing).map_err(|error| reason(&error))?;
+                self.remember(listed, ReviewMemory::Nothing).map_err(|error| reason(&error))?;
             }
             return Ok(Vec::new());
         };
@@ -89,12 +92,12 @@ impl ToolReview {
         Ok(waiting.collect())
     }
 
-    /// Offers all tools of this list from now on, as they are in it.
+    /// Approves all tools of this list in their present state.
     pub fn approve(&self, listed: &[Value]) -> Result<(), UpdateError> {
-        self.remember(listed, Known::Something)
+        self.remember(listed, ReviewMemory::Something)
     }
 
-    /// Takes back what waits, and says why.
+    /// Removes the waiting tools from the offers, and says why.
     pub(super) fn withhold(&self, offers: &mut Offers, listed: &[Value]) {
         match self.waiting(listed) {
             Ok(waiting) => {
@@ -112,7 +115,7 @@ impl ToolReview {
         }
     }
 
-    /// Why a tool of this list may not be called; where it may, whether all others may be called as well.
+    /// Fails if a tool of this list may not be called. Otherwise returns whether all other tools may be called too.
     pub(super) fn refusal(&self, tool: &str, listed: &[Value]) -> Result<bool, String> {
         let waiting = self.waiting(listed).map_err(|why| format!("the tools you know cannot be read: {why}"))?;
         match waiting.iter().find(|waiting| waiting.name == tool) {
@@ -121,7 +124,7 @@ impl ToolReview {
         }
     }
 
-    fn remember(&self, listed: &[Value], known: Known) -> Result<(), UpdateError> {
+    fn remember(&self, listed: &[Value], known: ReviewMemory) -> Result<(), UpdateError> {
         versioned::update(&self.file, VERSION, LARGEST_FILE, |document| {
             let mut servers = match document.and_then(|mut document| document.get_mut("servers").map(Value::take)) {
                 Some(Value::Object(servers)) => servers,
@@ -129,8 +132,8 @@ impl ToolReview {
             };
             let key = self.key.to_string();
             let mut tools = match servers.get_mut(&key).and_then(|server| server.get_mut("tools")).map(Value::take) {
-                // Another process was first: its list is the one that counts.
-                Some(_) if known == Known::Nothing => return Ok((None, ())),
+                // Another process was faster, and its list counts.
+                Some(_) if known == ReviewMemory::Nothing => return Ok((None, ())),
                 Some(Value::Object(tools)) => tools,
                 _ => Map::new(),
             };
@@ -139,31 +142,37 @@ impl ToolReview {
                 let text = if text.len() <= LONGEST_TEXT { text } else { String::new() };
                 tools.insert(name.to_owned(), json!({"digest": digest, "text": text}));
             }
-            servers.insert(key, json!({"server": self.server, "at": now(), "tools": tools}));
+            let declared_in = self.declared_in.display().to_string();
+            servers.insert(key, json!({"server": self.server, "file": declared_in, "at": now(), "tools": tools}));
             forget_oldest(&mut servers);
             Ok((Some(json!({"version": VERSION, "servers": servers})), ()))
         })
     }
 }
 
-/// Whether something is remembered of a server already.
+/// The saved review of a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum ReviewMemory {
     Nothing,
     Something,
 }
 
-/// What a person names who approves without a terminal: exactly these tools as they are.
+/// The digest by which a person approves without a terminal: of exactly these tools in their present state.
 pub fn waiting_digest(waiting: &[WaitingTool]) -> Digest {
     waiting.iter().fold(Hasher::new(), |hasher, tool| hasher.field(&tool.name, tool.now.as_bytes())).finish()
 }
 
-/// Where it is kept.
+/// The file with the reviews.
 pub(crate) fn file(context: &AppContext) -> PathBuf {
     context.state().join("mcp-reviewed-tools.json")
 }
 
-/// Forgets the servers that were written down longest ago, as long as it is too much.
+/// Deletes the reviews of all servers that a file has declared.
+pub(super) fn forget_file(context: &AppContext, declared_in: &Path) -> Result<(), UpdateError> {
+    forget_entries(&file(context), LARGEST_FILE, declared_in)
+}
+
+/// Deletes the oldest servers until the rest is small enough.
 fn forget_oldest(servers: &mut Map<String, Value>) {
     let at = |entry: &Value| entry.get("at").and_then(Value::as_u64).unwrap_or_default();
     let length = |entry: &Value| format!("{entry:#}").len();
@@ -175,7 +184,7 @@ fn forget_oldest(servers: &mut Map<String, Value>) {
     }
 }
 
-/// The tools of a list by name, each as text. Of several with one name the first counts, as it does for models.
+/// The tools of a list by name, each as text. Of tools with the same name the first counts, as for models.
 fn definitions(listed: &[Value]) -> impl Iterator<Item = (&str, String)> {
     let mut met = BTreeSet::new();
     let named = listed.iter().filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.as_object()?)));
@@ -190,7 +199,7 @@ fn digest(text: &str) -> String {
     digest_bytes(text.as_bytes()).to_string()
 }
 
-/// The same value with its keys in order: a server may write them in another one each time.
+/// The value with sorted keys, because a server may change their order each time.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

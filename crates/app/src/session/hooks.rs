@@ -1,58 +1,71 @@
-//! The engine as the agent sees it: every event is dispatched, and leaves its record.
+//! Passes the agent's events to the engine, and records them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Decision, Events, Failure, HookNote, LateFailure};
 use ollm_engine::{Outcome, Reason, Report};
-use ollm_protocol::{Event, EventKind, FileChange};
+use ollm_protocol::{Event, EventKind, FileChange, HookSpec};
 use ollm_store::cut;
 
 use super::late::LateHooks;
 use crate::live_app::LiveApp;
-use crate::port::{Notices, Shared};
+use crate::port::{Notices, SharedPort};
 use crate::trace;
-use crate::watch::FileNote;
+use crate::watch::{FileNote, ProjectWatch};
 
 /// How long all hooks together may take between an interruption and the end.
 const WAY_OUT: Duration = Duration::from_secs(5);
 
-/// The most of a list of tools that a line shows.
+/// The longest list of tools in a line.
 const LONGEST_LIST: usize = 200;
 
-/// Hears of every event and what came of it.
+/// Receives every event with its decision and outcome.
 pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + Send + 'a>;
 
-/// The engine as the agent sees it.
+/// The engine in the form that the agent uses.
 pub(crate) struct Hooks<'a, 'o> {
     hook_context: HookContext<'a, 'o>,
-    /// Hooks that did not run and that the person knows about.
+    /// Hooks that did not run and that the person was told of.
     told: BTreeSet<String>,
-    /// Whether the person knows that nothing is traced.
+    /// Whether the person was told that records cannot be written.
     untraced: bool,
     cancel: Cancel,
-    /// When the first event after an interruption came.
+    /// The time of the first event after an interruption.
     leaving: Option<Instant>,
     late: LateHooks,
     hear: EventListener<'a>,
 }
 
-/// Where events are dispatched, and where people are told of it.
+/// The application and the listeners that events need.
 #[derive(Clone, Copy)]
 pub struct HookContext<'a, 'o> {
-    /// Read anew between turns, never within one.
+    /// Reloaded between turns, never within one.
     pub app: &'a LiveApp,
-    /// Who is told.
-    pub notices: &'a Shared<dyn Notices + 'o>,
+    /// The listeners for notices.
+    pub notices: &'a SharedPort<dyn Notices + 'o>,
 }
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        let note = FileNote::begin(event, self.hook_context.app.read().context());
+        let watch = Arc::clone(&self.hook_context.app.read().watch);
+        let is_watchs = || watch.lock().as_ref().is_some_and(ProjectWatch::is_telling);
+        // For events of its own, the watch writes the note.
+        let note = if event.kind.is_file() && is_watchs() {
+            None
+        } else {
+            FileNote::begin(event, self.hook_context.app.read().context())
+        };
         let (decision, _) = self.decide(event);
-        drop(note);
+        if note.is_some() {
+            drop(note);
+            // The file's present state was told; the next tool may change it again.
+            if let Some(watch) = &mut *watch.lock() {
+                watch.hear();
+            }
+        }
         decision
     }
 
@@ -67,11 +80,11 @@ impl Events for Hooks<'_, '_> {
 
 impl<'a, 'o> Hooks<'a, 'o> {
     pub(crate) fn new(hook_context: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
-        let late = LateHooks::new(hook_context.app.read().trail.as_ref());
+        let late = LateHooks::new(&hook_context.app.read());
         Hooks { hook_context, told: BTreeSet::new(), untraced: false, cancel, leaving: None, late, hear }
     }
 
-    /// Passes an event on; what was decided, and how.
+    /// Passes an event to the hooks; returns the decision and the outcome.
     pub(crate) fn decide(&mut self, event: &Event) -> (Decision, Outcome) {
         let outcome = self.pass(event);
         self.trace(event, &outcome);
@@ -83,16 +96,16 @@ impl<'a, 'o> Hooks<'a, 'o> {
         (decision, outcome)
     }
 
-    /// An interruption ends the hooks of the event under way. Those of the events that still follow, on the way out, have
-    /// a little time in all, and a second interruption takes it from them.
+    /// Runs the hooks of an event. An interruption ends them. The hooks of later events share a short time, and a
+    /// second interruption ends that too.
     fn pass(&mut self, event: &Event) -> Outcome {
         let app = self.hook_context.app.read();
         let cancel = &self.cancel;
         if !cancel.is_set() {
             self.leaving = None;
             let noticed = OnceLock::new();
-            // A terminal that is closed ends the input and sends a signal, in either order: the hooks of the end have
-            // their time also where the signal comes second.
+            // A closed terminal ends the input and sends a signal, in either order. The hooks of the end get their time
+            // even if the signal comes second.
             let parting = || {
                 event.kind == EventKind::SessionEnd
                     && cancel.is_final()
@@ -105,7 +118,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
         app.dispatch_until(event, &|| since.elapsed() >= WAY_OUT || (!last && cancel.is_final()))
     }
 
-    /// Writes down what came of an event. That it cannot be written is told once and changes nothing.
+    /// Records an event. If that fails, the person is told once, and nothing else changes.
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
         let HookContext { app, notices } = self.hook_context;
         let mut notices = notices.lock();
@@ -116,21 +129,23 @@ impl<'a, 'o> Hooks<'a, 'o> {
         }
     }
 
-    /// What a person should know about hooks that did not run, once.
+    /// New notes for the person about hooks that did not run.
     fn news(&mut self, outcome: &Outcome) -> Vec<HookNote> {
         let mut news = Vec::new();
         for skip in &outcome.skipped {
             let matters =
                 matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
             if matters && self.told.insert(skip.hook.id().to_owned()) {
-                news.push(said(&skip.hook.spec.name, &format!("did not run: {}", skip.detail)));
+                let HookSpec { name, extension, .. } = &skip.hook.spec;
+                let whose = extension.as_ref().map(|extension| format!(" (extension `{extension}`)"));
+                news.push(said(name, &format!("did not run{}: {}", whose.unwrap_or_default(), skip.detail)));
             }
         }
         news
     }
 }
 
-/// What hooks changed about what was to happen, a line each.
+/// The changes that hooks made, one line each.
 fn deeds(event: &Event, outcome: &Outcome) -> Vec<HookNote> {
     let tool = event.text("tool_name").unwrap_or("the call");
     let mut deeds = Vec::new();
@@ -153,7 +168,7 @@ fn deeds(event: &Event, outcome: &Outcome) -> Vec<HookNote> {
 fn decision(outcome: &Outcome) -> Decision {
     let verdict = &outcome.verdict;
     let stands = outcome.reports.iter().find(|report| report.verdict.flow == verdict.flow);
-    // Without a report it is the approval that is missing.
+    // Without a report, the approval is missing.
     let name = stands.map(|report| &report.hook).or_else(|| outcome.skipped.first().map(|skip| &skip.hook));
     Decision {
         flow: verdict.flow,

@@ -1,41 +1,46 @@
-//! Hooks that nobody waits for, and that fail: heard of by the records that they leave in the trace, wherever they run.
+//! Notices background hooks that fail, by their records in the trace, wherever they run.
 
 use std::collections::VecDeque;
 
 use ollm_agent::{Failure, LateFailure};
 use ollm_engine::Outcome;
 use ollm_protocol::EventKind;
-use ollm_store::{Follower, RotatingLog};
+use ollm_store::Follower;
 
+use crate::app::App;
 use crate::trace::LateEnd;
 
-/// How many are remembered while they run.
+/// How many running hooks are remembered.
 const MOST: usize = 256;
 
-/// The hooks that go on, and what becomes of them.
+/// The running background hooks.
 #[derive(Debug)]
 pub(super) struct LateHooks {
-    /// None where nothing is traced.
+    /// `None` if nothing is traced.
     follower: Option<Follower>,
-    running: VecDeque<Running>,
+    /// Whether other processes run them; those report failures themselves.
+    are_released: bool,
+    running: VecDeque<RunningHook>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningHook {
     trace_id: String,
     id: String,
-    /// The hook as people are told of it.
+    /// The hook's name for people.
     label: String,
     at: EventKind,
 }
 
 impl LateHooks {
     /// Follows the trace from now on.
-    pub(super) fn new(trail: Option<&RotatingLog>) -> LateHooks {
-        LateHooks { follower: trail.and_then(|trail| trail.follow().ok()), running: VecDeque::new() }
+    pub(super) fn new(app: &App) -> LateHooks {
+        let follower = app.trace_log.as_ref().and_then(|trace_log| trace_log.follow().ok());
+        let are_released = app.engine.environment().background.is_some();
+        LateHooks { follower, are_released, running: VecDeque::new() }
     }
 
-    /// Remembers the hooks of an event that go on.
+    /// Remembers the background hooks of an event.
     pub(super) fn add(&mut self, outcome: &Outcome) {
         if self.follower.is_none() {
             return;
@@ -45,23 +50,24 @@ impl LateHooks {
                 self.running.pop_front();
             }
             let (id, label) = (report.hook.id().to_owned(), report.hook.spec.label());
-            self.running.push_back(Running { trace_id: outcome.trace_id.clone(), id, label, at: outcome.event });
+            self.running.push_back(RunningHook { trace_id: outcome.trace_id.clone(), id, label, at: outcome.event });
         }
     }
 
-    /// Those that failed since the last time.
+    /// The hooks that failed since the last call.
     pub(super) fn take_failed(&mut self) -> Vec<LateFailure> {
         let Some(follower) = self.follower.as_mut().filter(|_| !self.running.is_empty()) else { return Vec::new() };
         let lines = follower.read().unwrap_or_default();
         let ended = lines.iter().filter_map(|line| LateEnd::of_line(line));
-        ended.filter_map(|late| failure(&mut self.running, late)).collect()
+        let failures = ended.filter_map(|late| failure(&mut self.running, late));
+        failures.map(|(at, failure)| LateFailure { at, failure, is_told: self.are_released }).collect()
     }
 }
 
-/// The failure of a hook that has ended, if it is one of ours and did fail.
-fn failure(running: &mut VecDeque<Running>, late: LateEnd) -> Option<LateFailure> {
+/// The failure of a hook that has ended, if it is one of ours and failed.
+fn failure(running: &mut VecDeque<RunningHook>, late: LateEnd) -> Option<(EventKind, Failure)> {
     let place = running.iter().position(|hook| hook.trace_id == late.trace_id && hook.id == late.id)?;
-    let Running { label, at, .. } = running.remove(place)?;
+    let RunningHook { label, at, .. } = running.remove(place)?;
     let message = format!("{label} failed: {}", late.error?);
-    Some(LateFailure { at, failure: Failure { message, stack: None } })
+    Some((at, Failure { message, stack: late.stack }))
 }

@@ -1,6 +1,7 @@
-//! One prompt from beginning to end: the session starts, servers are waited for, the model works, everything is closed.
+//! Runs one prompt from beginning to end: starts the session, waits for servers, lets the model work, and closes
+//! everything.
 
-use ollm_agent::{Approve, Cancel, NobodyAsked, Show, StartError, Turn, Unseen};
+use ollm_agent::{Approve, Cancel, NobodyAsked, Show, SilentShow, StartError, Turn};
 
 use super::{EventListener, HookContext, SessionOptions, SessionSetup};
 use crate::app::App;
@@ -8,18 +9,18 @@ use crate::command_box::BoxStatus;
 use crate::control::Control;
 use crate::error::AppError;
 use crate::live_app::LiveApp;
-use crate::port::{Notices, Shared};
+use crate::port::{Notices, SharedPort};
 
-/// What a program hands in for a prompt: who decides, who sees, who listens, and what interrupts.
+/// The ports that a program hands in for a prompt: for decisions, display, events and interruptions.
 ///
-/// Without changes nobody is asked, which refuses whatever needs a person, and nothing is shown.
+/// By default nothing is shown and no person is asked: a call that needs a person is refused.
 #[non_exhaustive]
 pub struct PromptPorts<'a> {
     /// Decides about tool calls that need consent.
     pub approve: Box<dyn Approve + 'a>,
-    /// Sees the model's words and the tools' results as they come.
+    /// Receives the model's words and the tools' results as they come.
     pub show: Box<dyn Show + 'a>,
-    /// Hears of every event and what came of it.
+    /// Receives every event with its decision and outcome.
     pub hear: EventListener<'a>,
     /// Interrupts the work.
     pub cancel: Cancel,
@@ -29,14 +30,14 @@ impl Default for PromptPorts<'_> {
     fn default() -> Self {
         PromptPorts {
             approve: Box::new(NobodyAsked),
-            show: Box::new(Unseen),
+            show: Box::new(SilentShow),
             hear: Box::new(|_, _, _| {}),
             cancel: Cancel::default(),
         }
     }
 }
 
-/// What came of a prompt.
+/// The result of a prompt.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PromptOutcome {
@@ -46,17 +47,17 @@ pub struct PromptOutcome {
     pub model: String,
     /// The box that shell commands ran in.
     pub shell_box: BoxStatus,
-    /// The turns, the first of them for the prompt; otherwise why the session did not start.
+    /// The turns, the first of them for the prompt. An error if the session did not start.
     pub turns: Result<Vec<Turn>, StartError>,
 }
 
-/// Has a model work on one prompt, with hooks, servers and consent. It blocks until all of it is over.
+/// Runs one prompt with a model, hooks, servers and consent. Blocks until everything has ended.
 pub fn run_prompt(
     app: App,
     options: &SessionOptions,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
-    notices: &Shared<dyn Notices + '_>,
+    notices: &SharedPort<dyn Notices + '_>,
 ) -> Result<PromptOutcome, AppError> {
     let host = SessionSetup::gather(options, &app, &ports.cancel)?;
     for note in &host.notes {
@@ -74,12 +75,12 @@ fn work(
     app: &LiveApp,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
-    notices: &Shared<dyn Notices + '_>,
+    notices: &SharedPort<dyn Notices + '_>,
 ) -> Result<Vec<Turn>, StartError> {
     let id = host.id().to_owned();
     let mut session = host.start(HookContext { app, notices }, ports.approve, ports.show, ports.hear)?;
     let servers = app.read().mcp_tools.clone();
-    // Unlike a chat it gets no servers later.
+    // Unlike a chat, a prompt gets no servers later.
     let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
     let _control = Control::open(reachable, &id, app.read().context()).map_err(|why| notices.lock().tell(&why));
     if let Some(servers) = &servers {

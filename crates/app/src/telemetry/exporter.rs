@@ -1,4 +1,4 @@
-//! Sends spans and numbers to a collector, from a thread of its own, in batches.
+//! Sends spans and metrics to a collector in batches, from a thread of its own.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -12,23 +12,23 @@ use ureq::Agent;
 use super::metrics::Metrics;
 use super::span;
 
-/// So many events may wait; further ones are dropped.
+/// How many events may wait; further ones are dropped.
 const QUEUE: usize = 256;
-/// A request has no more spans.
+/// The most spans in one request.
 const BATCH: usize = 512;
-/// How long spans wait for others.
+/// How long spans wait for more.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long one may take once nobody waits for more: whoever ends should not have to wait.
+/// How long the last request may take, so that the program ends without a long wait.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
-/// How often numbers are sent.
+/// How often metrics are sent.
 const METRICS_PERIOD: Duration = Duration::from_secs(10);
-/// Where a collector takes spans and numbers, below its address.
+/// The paths for spans and metrics below a collector's address.
 const TRACES: &str = "/v1/traces";
 const METRICS: &str = "/v1/metrics";
 
-/// The way to a collector.
+/// The connection to a collector.
 #[derive(Debug)]
 pub(super) struct Exporter {
     queue: Option<SyncSender<Vec<Value>>>,
@@ -55,7 +55,7 @@ impl Exporter {
         Ok(Exporter { queue: Some(queue), thread: Some(thread), metrics: Arc::clone(metrics) })
     }
 
-    /// Hands spans over; with a full queue they are dropped and counted.
+    /// Queues spans; if the queue is full, they are dropped and counted.
     pub(super) fn send(&self, spans: Vec<Value>) {
         let count = spans.len();
         if self.queue.as_ref().is_none_or(|queue| queue.try_send(spans).is_err()) {
@@ -66,7 +66,7 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // Without a sender the thread sends what is left and ends; each of its requests has a deadline.
+        // Without a sender the thread sends the rest and ends; each request has a deadline.
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -78,7 +78,7 @@ fn unsent(url: &str, why: &str) -> String {
     format!("no spans are sent to {url}: {why}")
 }
 
-/// The address of spans: that of a collector, or one with a path of its own.
+/// The address for spans: a collector's standard path, or the given path.
 fn address(endpoint: &str) -> Result<String, String> {
     let endpoint = endpoint.trim();
     let rest = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
@@ -90,8 +90,8 @@ fn address(endpoint: &str) -> Result<String, String> {
     Ok(if has_path { endpoint.to_owned() } else { format!("{}{TRACES}", endpoint.trim_end_matches('/')) })
 }
 
-/// Headers as OpenTelemetry writes them in a variable: `name=value,name=value`, values percent-encoded where they need it.
-/// What is wrong is said without the text, which may hold a key.
+/// Parses headers in OpenTelemetry's form for variables: `name=value,name=value`, with percent-encoded values. Errors
+/// do not contain the text, which may hold a key.
 pub(super) fn headers(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
     let wrong = || format!("no spans are sent: {variable} must be name=value,name=value");
     let is_name = |name: &str| {
@@ -110,9 +110,9 @@ pub(super) fn headers(variable: &str, text: &str) -> Result<Vec<(String, String)
 
 struct Sender {
     url: String,
-    /// Where numbers go; nowhere where the address has a path of its own.
+    /// The address for metrics; `None` if the given address has a path.
     metrics_url: Option<String>,
-    /// What the collector wants to know of us, such as a key.
+    /// Headers that the collector needs, such as a key.
     headers: Vec<(String, String)>,
     agent: Agent,
     metrics: Arc<Metrics>,
@@ -122,19 +122,28 @@ struct Sender {
 impl Sender {
     fn run(&self, waiting: &Receiver<Vec<Value>>) {
         let mut told: Option<Instant> = None;
+        // When to send metrics that the collector does not have yet.
+        let mut due: Option<Instant> = None;
         loop {
-            let Ok(first) = waiting.recv() else { return };
-            let (batch, is_last) = gather(first, waiting);
-            let patience = if is_last { LAST_PATIENCE } else { PATIENCE };
-            match self.post(&self.url, &span::request(&batch), patience) {
-                Ok(()) => self.metrics.sent(batch.len()),
-                Err(_) => self.metrics.dropped(batch.len()),
+            let first = match due {
+                Some(due) => waiting.recv_timeout(due.saturating_duration_since(Instant::now())),
+                None => waiting.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let mut is_last = first == Err(RecvTimeoutError::Disconnected);
+            if let Ok(first) = first {
+                let (batch, ends) = gather(first, waiting);
+                is_last = ends;
+                match self.post(&self.url, &span::request(&batch), patience(is_last)) {
+                    Ok(()) => self.metrics.sent(batch.len()),
+                    Err(_) => self.metrics.dropped(batch.len()),
+                }
+                due = due.or_else(|| Some(told.map_or_else(Instant::now, |told| told + METRICS_PERIOD)));
             }
-            if is_last || told.is_none_or(|told| told.elapsed() >= METRICS_PERIOD) {
-                told = Some(Instant::now());
-                // The next numbers hold these, too.
-                let _ =
-                    self.metrics_url.as_ref().map(|url| self.post(url, &self.metrics.request(self.start), patience));
+            if due.is_some_and(|due| is_last || due <= Instant::now()) {
+                (told, due) = (Some(Instant::now()), None);
+                let numbers = self.metrics.request(self.start);
+                // The next metrics include these.
+                let _ = self.metrics_url.as_ref().map(|url| self.post(url, &numbers, patience(is_last)));
             }
             if is_last {
                 return;
@@ -149,7 +158,11 @@ impl Sender {
     }
 }
 
-/// What comes within a short while, and whether nothing more will.
+fn patience(is_last: bool) -> Duration {
+    if is_last { LAST_PATIENCE } else { PATIENCE }
+}
+
+/// Collects spans that come within a short time; returns whether no more will come.
 fn gather(first: Vec<Value>, waiting: &Receiver<Vec<Value>>) -> (Vec<Value>, bool) {
     let (mut batch, deadline) = (first, Instant::now() + PAUSE);
     while batch.len() < BATCH {

@@ -1,28 +1,28 @@
-//! Numbers about events and hooks, in the text form of Prometheus.
+//! Metrics about events and hooks, in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ollm_engine::Outcome;
-use ollm_protocol::Event;
+use ollm_engine::{LateResult, Outcome, Report};
+use ollm_protocol::{Event, EventKind};
 
 mod otlp;
 
-/// More different rows are not kept: each costs memory for as long as we live.
+/// Further rows are not counted, because each takes memory as long as we run.
 const MOST_ROWS: usize = 2048;
-/// The upper bounds of the times that are counted, in seconds.
+/// The upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    counted: Mutex<Counted>,
+    counted: Mutex<Counters>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct Counters {
     events: BTreeMap<[String; 2], u64>,
     runs: BTreeMap<[String; 3], u64>,
     skips: BTreeMap<[String; 2], u64>,
@@ -32,7 +32,7 @@ struct Counted {
     spans_dropped: u64,
 }
 
-/// How long something took.
+/// A histogram of durations.
 #[derive(Debug, Default)]
 struct Times {
     buckets: [u64; BUCKETS.len()],
@@ -51,28 +51,38 @@ impl Times {
     }
 }
 
+impl Counters {
+    fn run(&mut self, event: EventKind, report: &Report) {
+        let id = report.hook.id().to_owned();
+        let row = [id.clone(), event.name().to_owned(), report.status.name().to_owned()];
+        add(&mut self.runs, row, &mut self.left_out);
+        if self.times.contains_key(&id) || self.times.len() < MOST_ROWS {
+            self.times.entry(id).or_default().add(report.duration);
+        }
+    }
+}
+
 impl Metrics {
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        // Numbers are right or one behind, whatever happened to the thread before.
+    fn lock(&self) -> MutexGuard<'_, Counters> {
+        // After a panic of another thread, a count is at most one behind.
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn count(&self, event: &Event, outcome: &Outcome) {
         let counted = &mut *self.lock();
-        let name = || event.kind.name().to_owned();
-        let row = [name(), outcome.verdict.flow.name().to_owned()];
+        let row = [event.kind.name().to_owned(), outcome.verdict.flow.name().to_owned()];
         add(&mut counted.events, row, &mut counted.left_out);
-        for report in &outcome.reports {
-            let id = report.hook.id().to_owned();
-            add(&mut counted.runs, [id.clone(), name(), report.status.name().to_owned()], &mut counted.left_out);
-            if counted.times.contains_key(&id) || counted.times.len() < MOST_ROWS {
-                counted.times.entry(id).or_default().add(report.duration);
-            }
-        }
+        // A background hook has not ended yet, so its result is unknown.
+        outcome.reports.iter().filter(|report| !report.detached).for_each(|report| counted.run(event.kind, report));
         for skip in &outcome.skipped {
             let row = [skip.hook.id().to_owned(), skip.reason.name().to_owned()];
             add(&mut counted.skips, row, &mut counted.left_out);
         }
+    }
+
+    /// Counts a background hook that has ended.
+    pub(super) fn count_late(&self, late: &LateResult) {
+        self.lock().run(late.event, &late.report);
     }
 
     pub(super) fn sent(&self, spans: usize) {
@@ -83,7 +93,7 @@ impl Metrics {
         self.lock().spans_dropped += spans as u64;
     }
 
-    /// All of it, as Prometheus reads it.
+    /// All metrics as text for Prometheus.
     pub(super) fn text(&self) -> String {
         let counted = &*self.lock();
         let mut text = String::new();
@@ -147,7 +157,7 @@ fn histogram(text: &mut String, times: &BTreeMap<String, Times>) {
     }
 }
 
-/// A label with its value; in values only these three need a backslash.
+/// A label with its value; only these three characters need a backslash.
 fn pair(label: &str, value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("{label}=\"{value}\"")

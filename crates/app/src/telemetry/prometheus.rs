@@ -1,4 +1,4 @@
-//! Where Prometheus asks for the numbers: one answer to one request at a time, whatever else is sent.
+//! The HTTP endpoint for Prometheus. It answers one request at a time, and every request in the same way.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::metrics::Metrics;
 
-/// How long a request may take, from its first byte to the last one of the answer.
+/// How long a request may take, from its first byte to the last byte of the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// More of a request is not read.
+/// Longer requests are cut.
 const LONGEST_REQUEST: usize = 8 << 10;
 
-/// An open endpoint; it closes when this is dropped.
+/// An open endpoint; dropping it closes the endpoint.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     address: SocketAddr,
@@ -36,7 +36,7 @@ impl Endpoint {
                 if is_closing.load(Ordering::Acquire) {
                     return;
                 }
-                // Who hangs up, or sends nonsense, gets no answer.
+                // A client that hangs up or sends nonsense gets no answer.
                 let _ = stream.and_then(|stream| answer(stream, &metrics));
             }
         });
@@ -52,7 +52,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // Wakes the thread. Where that fails it ends with us.
+        // Wakes the thread. If that fails, the thread ends with our process.
         if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()
         {

@@ -1,4 +1,4 @@
-//! Records in the forms of other programs: tables, Chrome's trace viewer and Perfetto, a page for a browser.
+//! Exports records: as a table, for Chrome's trace viewer and Perfetto, and as a page for a browser.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -66,19 +66,19 @@ fn row(record: &Record, run: Option<HookRun<'_>>) -> [String; 14] {
     ]
 }
 
-/// Text that a spreadsheet does not take for a formula.
+/// Text that a spreadsheet does not read as a formula.
 fn cell(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }
 
-/// The trace event format of Chrome, which Perfetto opens: a process for each session, with as many tracks for events and for
-/// hooks as there were at once. Perfetto shows of two on one track that overlap only the first.
+/// The trace event format of Chrome, which Perfetto also opens. Each session is a process with enough tracks for its
+/// parallel events and hooks. If two slices overlap on one track, Perfetto shows only the first.
 pub fn chrome(records: &[Record]) -> Value {
     let mut sessions: Vec<Session<'_>> = Vec::new();
     let mut events = Vec::new();
     let start = |record: &Record| record.text("time").parse().map_or(0, |time: Timestamp| time.as_microsecond().max(0));
     let mut records: Vec<(i64, &Record)> = records.iter().map(|record| (start(record), record)).collect();
-    // The clock may have been set back between two of them.
+    // The clock may have been set back between two records.
     records.sort_by_key(|(start, _)| *start);
     for (start, record) in records {
         let id = record.text("session");
@@ -93,7 +93,7 @@ pub fn chrome(records: &[Record]) -> Value {
     json!({"traceEvents": events, "displayTimeUnit": "ms"})
 }
 
-/// A process of the viewer. Its numbers begin with one: zero is the idle process of the system.
+/// A process of the viewer. Numbers start at one, because zero is the system's idle process.
 struct Session<'r> {
     id: &'r str,
     process: usize,
@@ -123,7 +123,7 @@ impl Session<'_> {
         }
     }
 
-    /// What it and its tracks are called.
+    /// The names of the process and its tracks.
     fn names(&self) -> Vec<Value> {
         let called = |what: &str, track: usize, name: String| json!({"ph": "M", "name": what, "pid": self.process, "tid": track, "args": {"name": name}});
         let own = if self.id.is_empty() { "no session".to_owned() } else { format!("session {}", self.id) };
@@ -136,12 +136,12 @@ impl Session<'_> {
     }
 }
 
-/// When each track is free again.
+/// The time from which each track is free.
 #[derive(Default)]
 struct Tracks(Vec<i64>);
 
 impl Tracks {
-    /// The first track that is free at this time, which is taken for so long.
+    /// Reserves the first track that is free at this time.
     fn take(&mut self, start: i64, took: i64) -> usize {
         let at = self.0.iter().position(|free| *free <= start).unwrap_or(self.0.len());
         let end = start.saturating_add(took);
@@ -161,7 +161,7 @@ fn hook_track(at: usize) -> usize {
     2 * at + 2
 }
 
-/// Whole microseconds: a fraction beside the time since 1970 is more than the viewers' numbers hold.
+/// Whole microseconds: with a fraction, a time since 1970 exceeds the precision of the viewers' numbers.
 #[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
 fn micros(millis: f64) -> i64 {
     (millis * 1e3).round() as i64
@@ -197,7 +197,7 @@ mod tests {
         );
     }
 
-    /// Name, process, track, start and end of everything that is shown.
+    /// The name, process, track, start and end of every slice.
     fn slices(trace: &Value) -> Vec<(&str, u64, u64, i64, i64)> {
         let all = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
         let number = |event: &Value, field: &str| event[field].as_i64().unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Perfetto drops what overlaps with something before it on its track, and takes number 0 for the idle process.
+        /// Perfetto drops slices that overlap an earlier one on their track, and takes process 0 for the idle process.
         #[test]
         fn nothing_overlaps_on_a_track_whatever_the_clock_does(
             all in proptest::collection::vec((0_u32..50, 0_u8..3, 0.0_f64..20.0, proptest::collection::vec((0.0_f64..20.0, 0.0_f64..20.0), 0..4)), 0..12)

@@ -1,4 +1,4 @@
-//! Hooks that failed the last time they ran. An agent that asks us shows nobody that, so it is looked up afterwards.
+//! Finds hooks whose last run failed. Other agents do not show this to people, so it is read from the trace afterwards.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -9,20 +9,20 @@ use ollm_protocol::units::iso;
 use super::record::Records;
 use crate::app::App;
 
-/// What failed longer ago is not told any more.
+/// Older failures are not reported.
 const RECENT: Duration = Duration::from_hours(24);
-/// So many events are looked through, the newest first.
+/// How many events are searched, newest first.
 const MOST_RECORDS: usize = 2000;
-/// So many hooks are told of.
+/// How many hooks are reported.
 const MOST_HOOKS: usize = 20;
 
-/// A hook that failed the last time it ran.
+/// A hook whose last run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailingHook {
     /// The hook's id.
     pub id: String,
-    /// How often it failed in a row, as far as that was looked at.
+    /// How often it failed in a row, within the searched records.
     pub times: usize,
     /// When it last failed, in ISO 8601.
     pub last: String,
@@ -31,20 +31,26 @@ pub struct FailingHook {
 }
 
 impl FailingHook {
-    /// What a person should know, in one line.
+    /// The warning for the person, in one line.
     pub fn line(&self, app: &App) -> String {
+        let (what, way_out) = self.parts(app);
+        format!("{what}; {way_out}")
+    }
+
+    /// The warning in two parts: what happened, and how to see more.
+    pub fn parts(&self, app: &App) -> (String, String) {
         let times = if self.times == 1 { "at".to_owned() } else { format!("{} times in a row, last at", self.times) };
         let way_out = app.context().tell(&Remedy::ShowRuns(self.id.clone()));
-        format!("hook `{}` failed {times} {}: {}; {way_out}", self.id, self.last, self.error)
+        (format!("hook `{}` failed {times} {}: {}", self.id, self.last, self.error), way_out)
     }
 }
 
-/// The hooks of today that failed when they last ran, newest failure first. Without a trace nothing is known.
+/// The present hooks whose last run failed, newest failure first; empty without a trace.
 pub fn failing(app: &App) -> Vec<FailingHook> {
-    let Ok(records) = Records::open(app.trail.clone()) else { return Vec::new() };
+    let Ok(records) = Records::open(app.trace_log.clone()) else { return Vec::new() };
     let since = iso(SystemTime::now().checked_sub(RECENT).unwrap_or(SystemTime::UNIX_EPOCH));
     let mut found: Vec<FailingHook> = Vec::new();
-    // What a hook did before it last worked matters no more.
+    // Failures before the last success do not matter.
     let mut worked: HashSet<String> = HashSet::new();
     let recent = records.flatten().take(MOST_RECORDS).take_while(|record| record.text("time") >= since.as_str());
     for record in recent {

@@ -1,17 +1,17 @@
-//! Which records are wanted.
+//! Selects records.
 
-use ollm_protocol::dialect::Named;
+use ollm_protocol::dialect::NamedEvents;
 
 use super::record::{Record, at};
 
-/// What a record must be to be shown. The default wants all of them.
+/// The conditions that a record must meet; by default there are none.
 #[derive(Clone, Debug, Default)]
 pub struct TraceFilter {
     /// Only these events.
-    pub event: Option<Named>,
+    pub event: Option<NamedEvents>,
     /// Only events for which this hook ran, or was skipped; its id or name.
     pub hook: Option<String>,
-    /// Only events in which a hook ended like this; `skipped` for one that did not run.
+    /// Only events in which a hook ended with this status; `skipped` for one that did not run.
     pub status: Option<&'static str>,
     /// Only events of this session.
     pub session: Option<String>,
@@ -24,7 +24,7 @@ pub struct TraceFilter {
 }
 
 impl TraceFilter {
-    /// Whether a record is wanted.
+    /// Whether a record meets all conditions.
     pub fn fits(&self, record: &Record) -> bool {
         self.event.as_ref().is_none_or(|event| is_about(record, event))
             && self.hook.as_ref().is_none_or(|hook| record.concerns(hook))
@@ -32,12 +32,12 @@ impl TraceFilter {
             && self.session.as_ref().is_none_or(|session| record.text("session") == session)
             && (!self.blocked || !record.continues())
             && self.until.as_ref().is_none_or(|until| record.text("time") <= until.as_str())
-            // All times are in the one form of ISO 8601 whose order is that of time.
+            // All times have one form of ISO 8601 whose text order is the order of time.
             && self.since.as_ref().is_none_or(|since| record.text("time") >= since.as_str())
     }
 }
 
-fn is_about(record: &Record, event: &Named) -> bool {
+fn is_about(record: &Record, event: &NamedEvents) -> bool {
     event.kinds.iter().any(|kind| kind.name() == record.text("event"))
         && event.custom.as_ref().is_none_or(|name| name == record.text("subject"))
 }

@@ -1,4 +1,4 @@
-//! What many records say together: how often each hook ran, how it ended, and how long it took.
+//! Statistics over many records: how often each hook ran, how it ended, and how long it took.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use super::record::{HookRun, Record, at};
 use crate::guards::UNREAD_PROJECT;
 
-/// So many of the slowest runs are named.
+/// How many of the slowest runs are listed.
 const SLOWEST: usize = 5;
 
-/// Counts over records.
+/// Statistics over records.
 #[derive(Clone, Debug, Default)]
 pub struct TraceStats {
     /// How many events there were.
     pub events: usize,
     /// How many of them did not continue.
     pub refused: usize,
-    /// When the first and the last of them came.
+    /// The times of the first and the last event.
     pub span: Option<(String, String)>,
     /// How many events of each name there were, and how many of them did not continue.
     pub by_event: BTreeMap<String, (usize, usize)>,
@@ -27,7 +27,7 @@ pub struct TraceStats {
     pub slowest: Vec<SlowRun>,
 }
 
-/// Counts over the runs of one hook.
+/// Statistics over the runs of one hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookStats {
     /// How many runs ended in each way: ok, blocked, failed, timeout.
@@ -43,9 +43,9 @@ pub struct HookStats {
 pub struct SlowRun {
     /// The hook's id.
     pub hook: String,
-    /// The record it is in.
+    /// Its record.
     pub trace_id: String,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub millis: f64,
 }
 
@@ -78,7 +78,7 @@ impl TraceStats {
         }
         record.runs().for_each(|run| self.add_run(&run, record));
         for skip in record.list("skipped") {
-            // Hooks that were not read have no counts of their own.
+            // Hooks that were not read have no statistics.
             let id = at(skip, "id").as_str().filter(|id| *id != UNREAD_PROJECT);
             if let (Some(id), Some(reason)) = (id, at(skip, "reason").as_str()) {
                 let hook = self.hooks.entry(id.to_owned()).or_default();
@@ -99,7 +99,7 @@ impl TraceStats {
         }
     }
 
-    /// All of it as JSON, with the hooks that no record names.
+    /// All statistics as JSON, with the hooks that no record names.
     pub fn to_json(&self, never_fired: &[String]) -> Value {
         let counted = |(name, (count, refused)): (&String, &(usize, usize))| {
             (name.clone(), json!({"count": count, "refused": refused}))
@@ -129,14 +129,14 @@ impl HookStats {
         self.statuses.get(status).copied().unwrap_or_default()
     }
 
-    /// The share of runs that failed or were too late, from 0 to 1; none if it never ran.
+    /// The share of runs that failed or timed out, from 0 to 1; `None` if it never ran.
     #[expect(clippy::cast_precision_loss, reason = "counts of records are far below 2^52")]
     pub fn failure_rate(&self) -> Option<f64> {
         let failed = self.count("failed") + self.count("timeout");
         (self.runs() > 0).then(|| failed as f64 / self.runs() as f64)
     }
 
-    /// How long the run took than which so many percent were not slower, by the nearest rank; none if it never ran.
+    /// The percentile of the durations, by the nearest rank; `None` if it never ran.
     pub fn percentile(&self, percent: usize) -> Option<f64> {
         let rank = (self.millis.len() * percent).div_ceil(100).max(1);
         self.millis.get(rank - 1).copied()

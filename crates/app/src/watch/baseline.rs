@@ -1,6 +1,6 @@
-//! What the files of a project were when hooks last heard of them, and what became of one since.
+//! Remembers the state of a project's files that hooks last heard of, and finds what changed since.
 //!
-//! Of every file its stamp is kept, of most a digest, and of as many as fit into a bound the text, for differences.
+//! It keeps the stamp of every file, the digest of most, and within a limit the text, for differences.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,55 +14,57 @@ use ollm_protocol::{EventKind, FileChange};
 use ollm_store::raw::read_regular;
 use ollm_store::{Digest, StatKey, cut, digest_bytes};
 
-/// A larger file is known by its stamp alone.
+use super::compare::time_of;
+
+/// Of a larger file only the stamp is kept.
 const LARGEST: u64 = 8 << 20;
-/// Of a longer text no difference is made.
+/// A longer text gets no difference.
 const LONGEST_TEXT: usize = 256 << 10;
-/// How much text is kept in all.
+/// The limit of all kept text.
 const MOST_TEXT: usize = 64 << 20;
-/// The most of a file's text that an event tells.
+/// The longest text of a file in an event.
 const LONGEST_CONTENT: usize = 64 << 10;
-/// What changed so shortly before it was looked at may change again without another stamp.
+/// A change this short before a look may be followed by another one with the same stamp.
 const GRAIN_NS: i64 = 50_000_000;
 
-/// What was there before.
+/// The earlier state of the files.
 #[derive(Debug, Default)]
 pub(super) struct Baseline {
     files: BTreeMap<PathBuf, FileState>,
-    /// The files whose text is kept, in the order in which they were looked at.
+    /// The files whose text is kept, in the order of the looks.
     texts: BTreeMap<u64, PathBuf>,
-    /// Counts the looks.
+    /// The count of looks.
     looks: u64,
-    /// Bytes of text that are kept.
+    /// The size of the kept text in bytes.
     kept: usize,
 }
 
-/// One file as hooks last heard of it.
+/// The state of one file that hooks last heard of.
 #[derive(Clone, Debug)]
 struct FileState {
     key: StatKey,
-    /// Whether the stamp may stay the same although the file changes.
+    /// Whether the file may change while the stamp stays the same.
     is_racy: bool,
     digest: Option<Digest>,
     text: Option<KeptText>,
 }
 
-/// The text of a file, and the number of the look at it.
+/// The text of a file, and the number of its look.
 #[derive(Clone, Debug)]
 struct KeptText {
     look: u64,
     text: Arc<str>,
 }
 
-/// What is at a path.
+/// The content of a path.
 #[derive(Debug)]
-enum Found {
+enum PathContent {
     Nothing,
     File { key: StatKey, bytes: Option<Vec<u8>> },
 }
 
 impl Baseline {
-    /// Takes a file in by its stamp alone, unless it is known.
+    /// Adds a file with only its stamp, unless it is known.
     pub(super) fn add(&mut self, path: PathBuf, key: StatKey) {
         let state = FileState { key, is_racy: is_racy(&key), digest: None, text: None };
         self.files.entry(path).or_insert(state);
@@ -73,7 +75,7 @@ impl Baseline {
         self.files.get(path).map(|state| state.key) == key
     }
 
-    /// Takes a file to have had this stamp, or to have been gone, when hooks last heard of it.
+    /// Sets the stamp that hooks last heard of; `None` for a removed file.
     pub(super) fn set(&mut self, path: &Path, key: Option<StatKey>) {
         self.remove(path);
         if let Some(key) = key {
@@ -96,7 +98,7 @@ impl Baseline {
         from.map(|(path, _)| path).take_while(|path| path.starts_with(folder)).cloned().collect()
     }
 
-    /// Whether a file with this stamp may be another than was known.
+    /// Whether a file with this stamp may differ from the known one.
     pub(super) fn differs(&self, path: &Path, key: &StatKey) -> bool {
         self.files.get(path).is_none_or(|state| state.key != *key || state.is_racy)
     }
@@ -114,36 +116,36 @@ impl Baseline {
         }
     }
 
-    /// Reads a file that is known by its stamp alone, so that a difference can be told later; what changed meanwhile stays
-    /// unread.
+    /// Reads a file of which only the stamp is known, so that a difference can be shown later. A file that changed
+    /// meanwhile stays unread.
     pub(super) fn read(&mut self, path: &Path) {
         let Some(state) = self.files.get(path).filter(|state| state.digest.is_none()) else { return };
         let key = state.key;
-        if let Found::File { key: now, bytes: Some(bytes) } = look(path)
+        if let PathContent::File { key: now, bytes: Some(bytes) } = look(path)
             && now == key
         {
             self.store(path, key, Some(&bytes));
         }
     }
 
-    /// What became of a file since hooks last heard of it; from now on they have.
+    /// The change of a file since hooks last heard of it. Its present state becomes the known one.
     pub(super) fn compare(&mut self, path: &Path, root: &Path) -> Option<FileChange> {
         let found = look(path);
         let before = self.files.get(path).cloned();
         match (before, found) {
-            (None, Found::Nothing) => None,
-            (Some(before), Found::Nothing) => {
+            (None, PathContent::Nothing) => None,
+            (Some(before), PathContent::Nothing) => {
                 self.remove(path);
                 let diff = before.text.map(|kept| unified_diff(&name(path, root), Some(&kept.text), None));
                 Some(FileChange { diff, ..change(EventKind::FileDeleted, path, root) })
             }
-            (before, Found::File { key, bytes }) => {
+            (before, PathContent::File { key, bytes }) => {
                 let (digest, text) = self.store(path, key, bytes.as_deref());
                 if before.as_ref().is_some_and(|before| before.is_same(&key, digest)) {
                     return None;
                 }
                 let kind = if before.is_some() { EventKind::FileEdited } else { EventKind::FileCreated };
-                // What a new file was before is known: nothing.
+                // The earlier text of a new file is known: it had none.
                 let old = before.map_or(Some(None), |before| before.text.map(|kept| Some(kept.text)));
                 let both = old.zip(text.as_deref().filter(|text| text.len() <= LONGEST_TEXT));
                 let diff = both.map(|(old, new)| unified_diff(&name(path, root), old.as_deref(), Some(new)));
@@ -153,15 +155,35 @@ impl Baseline {
         }
     }
 
-    /// Takes a file as it is now, without telling anybody.
-    pub(super) fn absorb(&mut self, path: &Path) {
-        match look(path) {
-            Found::Nothing => self.remove(path),
-            Found::File { key, bytes } => drop(self.store(path, key, bytes.as_deref())),
+    /// How often a file has changed since hooks last heard of it, through these states to the present one.
+    pub(super) fn changes(&self, path: &Path, states: &[Digest]) -> usize {
+        let known = self.files.get(path).and_then(|state| state.digest);
+        let now = match look(path) {
+            PathContent::File { bytes: Some(bytes), .. } => Some(digest_bytes(&bytes)),
+            PathContent::File { bytes: None, .. } | PathContent::Nothing => None,
+        };
+        let all: Vec<Digest> = known.into_iter().chain(states.iter().copied()).chain(now).collect();
+        all.windows(2).filter(|pair| pair.first() != pair.last()).count()
+    }
+
+    /// Makes the present state the known one without telling hooks, unless the file changed after this time or is gone.
+    pub(super) fn absorb_before(&mut self, path: &Path, time: SystemTime) {
+        if let PathContent::File { key, bytes } = look(path)
+            && time_of(&key) <= time
+        {
+            self.store(path, key, bytes.as_deref());
         }
     }
 
-    /// Takes a file as it was found; what is known of it and its text, where it is text.
+    /// Makes the present state the known one without telling hooks.
+    pub(super) fn absorb(&mut self, path: &Path) {
+        match look(path) {
+            PathContent::Nothing => self.remove(path),
+            PathContent::File { key, bytes } => drop(self.store(path, key, bytes.as_deref())),
+        }
+    }
+
+    /// Stores a file's state. Returns its digest, and its content if that is text.
     fn store(&mut self, path: &Path, key: StatKey, bytes: Option<&[u8]>) -> (Option<Digest>, Option<Arc<str>>) {
         self.remove(path);
         let digest = bytes.map(digest_bytes);
@@ -179,7 +201,7 @@ impl Baseline {
         (digest, text)
     }
 
-    /// Gives up the texts that were looked at longest ago.
+    /// Drops the texts with the oldest looks.
     fn make_room(&mut self) {
         while self.kept > MOST_TEXT {
             let Some((_, oldest)) = self.texts.pop_first() else { return };
@@ -216,20 +238,20 @@ fn change(kind: EventKind, path: &Path, root: &Path) -> FileChange {
     }
 }
 
-/// What is at a path. A link, a pipe or a folder is not a file, and a file that cannot be read has a stamp at least.
-fn look(path: &Path) -> Found {
-    let Ok(meta) = fs::symlink_metadata(path) else { return Found::Nothing };
+/// The content of a path. A link, a pipe or a folder is no file. A file that cannot be read has at least a stamp.
+fn look(path: &Path) -> PathContent {
+    let Ok(meta) = fs::symlink_metadata(path) else { return PathContent::Nothing };
     if !meta.is_file() {
-        return Found::Nothing;
+        return PathContent::Nothing;
     }
     let key = StatKey::of(&meta);
     match read_regular(path, LARGEST) {
-        // A link that took the file's place in between leads to another one.
+        // A link that replaced the file meanwhile leads to another file.
         Ok(Some((bytes, meta))) if StatKey::of(&meta).ino == key.ino => {
-            Found::File { key: StatKey::of(&meta), bytes: Some(bytes) }
+            PathContent::File { key: StatKey::of(&meta), bytes: Some(bytes) }
         }
-        Ok(None) => Found::Nothing,
-        Ok(Some(_)) | Err(_) => Found::File { key, bytes: None },
+        Ok(None) => PathContent::Nothing,
+        Ok(Some(_)) | Err(_) => PathContent::File { key, bytes: None },
     }
 }
 

@@ -1,4 +1,4 @@
-//! From touched paths to files that may have changed: one by one, or by comparing everything.
+//! Turns touched paths into files that may have changed: one by one, or by comparing everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,16 +12,16 @@ use super::FileWatcher;
 use super::cause::Chain;
 use super::rules::{IgnoreRules, is_ignore_file};
 use super::scan::MOST_FILES;
-use crate::notifier::Touched;
+use crate::notifier::TouchedPaths;
 
-/// How often everything is compared where the system cannot tell what was touched.
+/// How often everything is compared if the system cannot report touched paths.
 pub(super) const POLL: Duration = Duration::from_secs(1);
-/// Comparing everything may take this part of the time at most.
+/// Comparing everything may take at most one part in this many of the time.
 const POLL_SHARE: u32 = 10;
 
 impl FileWatcher {
-    /// Finds the files that what was touched may mean.
-    pub(super) fn sort(&mut self, touched: Touched) {
+    /// Finds the files that may have changed, from touched paths.
+    pub(super) fn sort(&mut self, touched: TouchedPaths) {
         let changes_rules = touched.paths.keys().any(|path| is_ignore_file(path));
         if touched.is_incomplete || changes_rules {
             return self.compare_all();
@@ -47,14 +47,14 @@ impl FileWatcher {
         }
     }
 
-    /// Whether a path that is not known yet is to be watched.
+    /// Whether a new path should be watched.
     pub(super) fn is_watched(&self, path: &Path) -> bool {
         let is_in = path.parent().is_some_and(|folder| self.folders.contains(folder));
         let is_folder = || fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
         is_in && !self.rules.ignores(path, is_folder()) && self.baseline.len() < MOST_FILES
     }
 
-    /// A folder appeared, or was made anew.
+    /// Handles a folder that appeared or was made anew.
     fn enter_folder(&mut self, folder: &Path, chain: &Chain) {
         let found = self.scan(folder);
         let gone = self.baseline.below(folder).into_iter().filter(|path| !found.files.contains_key(path));
@@ -66,7 +66,21 @@ impl FileWatcher {
         }
     }
 
-    /// A folder is gone, with everything in it.
+    /// Watches a folder that was made just now, so that a file in it counts at once.
+    pub(super) fn enter_new_folder_of(&mut self, path: &Path) {
+        let is_new = |folder: &&Path| folder.starts_with(&self.root) && !self.folders.contains(*folder);
+        let Some(folder) = path.ancestors().skip(1).take_while(is_new).last() else { return };
+        let is_folder = fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir());
+        if is_folder && self.is_watched(folder) {
+            let (found, now) = (self.scan(folder), SystemTime::now());
+            // They are told in turn, as if the system had reported each.
+            for file in found.files.into_keys() {
+                self.touched.paths.entry(file).or_insert(now);
+            }
+        }
+    }
+
+    /// Handles a folder that is gone, with everything in it.
     fn leave_folder(&mut self, folder: &Path, chain: &Chain) {
         let from = self.folders.range::<Path, _>((Bound::Included(folder), Bound::Unbounded));
         let lost: Vec<PathBuf> = from.take_while(|path| path.starts_with(folder)).cloned().collect();
@@ -96,10 +110,10 @@ impl FileWatcher {
                 changed.insert(path.clone(), self.runs.cause(time_of(key)));
             }
         }
-        // When a file went is not known: hooks that ran since the last look may have removed it.
+        // The time of a removal is unknown: hooks that ran since the last look may have removed the file.
         let latest = self.runs.latest_since(std::mem::replace(&mut self.looked_at, SystemTime::now()));
         for path in self.baseline.missing_in(&found.files) {
-            // What is ignored from now on is not gone.
+            // A file that is newly ignored is not gone.
             if path.is_file() && was_ignored(&self.rules, &self.root, &path) {
                 self.baseline.remove(&path);
             } else {
@@ -113,12 +127,12 @@ impl FileWatcher {
     }
 }
 
-/// When a file was changed last, by the kernel's word.
+/// When the kernel says that a file was last changed.
 pub(super) fn time_of(key: &StatKey) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(u64::try_from(key.ctime_ns).unwrap_or_default())
 }
 
-/// Whether rules leave out a file or a folder that it is in.
+/// Whether rules ignore a file or a folder that contains it.
 fn was_ignored(rules: &IgnoreRules, root: &Path, path: &Path) -> bool {
     let folders = path.ancestors().skip(1).take_while(|folder| *folder != root && folder.starts_with(root));
     rules.ignores(path, false) || folders.into_iter().any(|folder| rules.ignores(folder, true))

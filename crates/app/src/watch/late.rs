@@ -1,28 +1,33 @@
-//! Hooks that nobody waits for: a file that they were called for is theirs until they have ended.
+//! Background hooks: until they have ended, changes of the files that they were called for count as theirs.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_engine::Outcome;
-use ollm_process::after;
-use ollm_protocol::{HookSpec, Needs};
+use ollm_engine::{Outcome, Report};
+use ollm_process::{BoxMeans, BoxRules, ProcessBox, after};
+use ollm_protocol::{Hook, Needs};
 
 use super::cause::Chain;
 
-/// How many ends are remembered.
+/// How many ends of hooks are remembered.
 const MOST: usize = 4096;
 
-/// Whether hooks ran for a change that may have written files.
+/// Whether hooks that may have written files ran for a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HookRun {
-    /// None did.
+    /// No such hook ran.
     #[default]
     None,
-    /// Some did, and have ended.
-    Ended,
-    /// Some go on.
+    /// Such hooks ran, and have ended.
+    Ended {
+        /// When the last of them ended.
+        until: SystemTime,
+        /// How many there were.
+        count: usize,
+    },
+    /// Such hooks are still running.
     Late {
         /// The dispatch they belong to.
         trace_id: String,
@@ -34,30 +39,56 @@ pub enum HookRun {
 }
 
 impl HookRun {
-    /// What an outcome says about it.
-    pub fn of(outcome: &Outcome) -> HookRun {
-        let ran = || outcome.reports.iter().filter(|report| may_write(&report.hook.spec));
+    /// The run in an outcome, with only the hooks that may have written to a file of the project.
+    pub fn of(outcome: &Outcome, project: &Path, file: &Path) -> HookRun {
+        let ran = || outcome.reports.iter().filter(|report| may_write(&report.hook, project, file));
         let late = || ran().filter(|report| report.detached);
-        match late().map(|report| report.hook.timeout.value).max() {
-            Some(timeout) => HookRun::Late { trace_id: outcome.trace_id.clone(), count: late().count(), timeout },
-            None if ran().next().is_some() => HookRun::Ended,
-            None => HookRun::None,
+        if let Some(timeout) = late().map(|report| report.hook.timeout.value).max() {
+            return HookRun::Late { trace_id: outcome.trace_id.clone(), count: late().count(), timeout };
         }
+        let (instant, now) = (Instant::now(), SystemTime::now());
+        let end = |report: &Report| now - instant.saturating_duration_since(report.started + report.duration);
+        ran().map(end).max().map_or(HookRun::None, |until| HookRun::Ended { until, count: ran().count() })
     }
 }
 
-/// Whether a hook may have written files: one that declares permissions is held to them, or does not run.
-fn may_write(spec: &HookSpec) -> bool {
-    let needs_nothing = matches!(spec.action.needs(), Needs::Nothing);
-    !needs_nothing && spec.permissions.as_ref().is_none_or(|permissions| !permissions.write.is_empty())
+/// Whether a hook may have written to a file. A hook with declared permissions is held to them, or does not run. A hook
+/// with the strictest box because of its origin is held to it only if the kernel has boxes.
+fn may_write(hook: &Hook, project: &Path, file: &Path) -> bool {
+    // If an address handles an event, another program does the work.
+    if matches!(hook.spec.action.needs(), Needs::Nothing | Needs::Address(_)) {
+        return false;
+    }
+    let Some(permissions) = &hook.permissions else { return true };
+    let place = |path: &String| path.starts_with('~') || file.starts_with(real(&project.join(path)));
+    let is_held = || hook.spec.permissions.is_some() || has_boxes();
+    permissions.write.iter().any(place) || !is_held()
 }
 
-/// When hooks ended that nobody waited for, by their dispatch.
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn has_boxes() -> bool {
+    ProcessBox::new(BoxMeans::Landlock, &BoxRules::default()).is_ok()
+}
+
+/// A run of hooks that may have written to their file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WritingRun {
+    pub(super) from: SystemTime,
+    pub(super) until: SystemTime,
+    /// How many hooks there were.
+    pub(super) count: usize,
+}
+
+/// The times at which background hooks ended, by their dispatch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LateEnds(Arc<Mutex<VecDeque<(String, SystemTime)>>>);
 
 impl LateEnds {
-    /// A hook of this dispatch has ended.
+    /// Notes that a hook of this dispatch has ended.
     pub(crate) fn add(&self, trace_id: &str) {
         let mut ends = self.lock();
         if ends.len() >= MOST {
@@ -66,7 +97,7 @@ impl LateEnds {
         ends.push_back((trace_id.to_owned(), SystemTime::now()));
     }
 
-    /// When the last of so many hooks of a dispatch ended, if all have.
+    /// When the last of this many hooks of a dispatch ended, if all have ended.
     fn last(&self, trace_id: &str, count: usize) -> Option<SystemTime> {
         let ends = self.lock();
         let of_dispatch = ends.iter().filter(|(id, _)| id == trace_id).map(|(_, time)| *time);
@@ -79,7 +110,7 @@ impl LateEnds {
     }
 }
 
-/// The files whose hooks go on.
+/// The files with running background hooks.
 #[derive(Debug, Default)]
 pub(super) struct LateRuns {
     ends: LateEnds,
@@ -91,7 +122,7 @@ struct LateRun {
     trace_id: String,
     count: usize,
     from: SystemTime,
-    /// What led to the change.
+    /// The chain that led to the change.
     chain: Chain,
     deadline: Instant,
 }
@@ -101,7 +132,7 @@ impl LateRuns {
         LateRuns { ends, files: HashMap::new() }
     }
 
-    /// Takes note of hooks that go on for a file.
+    /// Adds background hooks that run for a file.
     pub(super) fn add(&mut self, path: &Path, chain: Chain, from: SystemTime, run: &HookRun) {
         if let HookRun::Late { trace_id, count, timeout } = run {
             let deadline = after(Instant::now(), *timeout);
@@ -110,25 +141,29 @@ impl LateRuns {
         }
     }
 
-    /// Whether no hooks go on.
+    /// Whether no background hooks run.
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Whether hooks go on for a file.
+    /// Whether background hooks run for a file.
     pub(super) fn has(&self, path: &Path) -> bool {
         self.files.contains_key(path)
     }
 
-    /// The files whose hooks have ended since the last time, each with what led to it and when they ran.
-    pub(super) fn take_ended(&mut self) -> Vec<(PathBuf, Chain, (SystemTime, SystemTime))> {
+    /// The files whose background hooks have ended since the last call, each with its chain and its run.
+    pub(super) fn take_ended(&mut self) -> Vec<(PathBuf, Chain, WritingRun)> {
         let now = Instant::now();
         let ends = &self.ends;
         let end =
             |run: &LateRun| ends.last(&run.trace_id, run.count).or_else(|| (now >= run.deadline).then(SystemTime::now));
         let ended = self.files.extract_if(|_, run| end(run).is_some());
-        let times = |run: &LateRun| (run.from, end(run).unwrap_or_else(SystemTime::now));
-        ended.map(|(path, run)| (path, run.chain.clone(), times(&run))).collect()
+        let ran = |run: &LateRun| WritingRun {
+            from: run.from,
+            until: end(run).unwrap_or_else(SystemTime::now),
+            count: run.count,
+        };
+        ended.map(|(path, run)| (path, run.chain.clone(), ran(&run))).collect()
     }
 }
 
@@ -149,7 +184,7 @@ mod tests {
         ends.add("1");
         let ended = runs.take_ended();
         assert!(
-            matches!(ended.as_slice(), [(found, _, (began, end))] if found == path && *began == from && *end >= from)
+            matches!(ended.as_slice(), [(found, _, ran)] if found == path && ran.from == from && ran.until >= from && ran.count == 2)
         );
         assert!(!runs.has(path));
     }

@@ -1,8 +1,8 @@
-//! Changes that hooks were told of, noted for the other programs that watch the same project: neither does one tell again
-//! what another told, nor does who takes over lose anything.
+//! Notes about changes that hooks were told of, for other programs that watch the same project. So no program tells a
+//! change again, and a program that takes over misses none.
 //!
-//! Whoever tells hooks of a file says so before and after. In between the file is left alone, because hooks may be
-//! writing it.
+//! A program writes a note before and after it tells hooks of a file. In between, other programs leave the file alone,
+//! because hooks may be writing it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::app_context::AppContext;
 
 const FILE: &str = "told.jsonl";
 const BOUNDS: Bounds = Bounds { file: 256 << 10, files: 16 };
-/// Hooks that take longer are not waited for.
+/// Hooks that run longer are no longer waited for.
 const LONGEST_RUN: Duration = Duration::from_mins(10);
 
 /// The notes of a project.
@@ -30,9 +30,9 @@ pub(super) struct Notes {
     log: RotatingLog,
     /// The newest note that was read.
     seen: Option<String>,
-    /// The state of the file when it was read.
+    /// The state of the notes' file at the last reading.
     read: Option<StatKey>,
-    /// The files that hooks are being told of: by which process, and since when.
+    /// The files that hooks are now being told of: by which process, and since when.
     open: HashMap<PathBuf, (Option<Pid>, Instant)>,
 }
 
@@ -41,29 +41,29 @@ pub(super) struct Notes {
 struct Note {
     id: String,
     path: PathBuf,
-    /// The process that is telling hooks; none once it has.
+    /// The process that is telling hooks; `None` once it has told them.
     teller: Option<i32>,
-    /// The file as it was then; none where it was gone.
+    /// The file's stamp at that time; `None` if the file was gone.
     key: Option<StatKey>,
 }
 
 impl Notes {
-    /// The notes that are made from now on.
+    /// The notes that are written from now on.
     pub(super) fn from_now(folder: &Path) -> Notes {
         let mut notes = Notes { log: log(folder), seen: None, read: None, open: HashMap::new() };
-        // Notes that cannot be read now cannot be read later either.
+        // Notes that cannot be read now cannot be read later.
         let newest = notes.log.lines().ok().and_then(|mut lines| lines.find_map(|line| Note::read(&line.ok()?)));
         notes.seen = newest.map(|note| note.id);
         notes
     }
 
-    /// Notes that hooks have heard of a file.
+    /// Adds a note that hooks were told of a file.
     pub(super) fn add(&self, path: &Path) {
-        // Without the note another program may tell it again, which is the lesser evil.
+        // Without the note, another program may tell the change again; a missed change would be worse.
         let _ = self.log.append(&Note::line(path, None));
     }
 
-    /// The files that others have told hooks of since the last time, as they were then.
+    /// The files that other programs have told hooks of since the last call, with their stamps at that time.
     pub(super) fn told(&mut self) -> Vec<(PathBuf, Option<StatKey>)> {
         let now = std::fs::metadata(self.log.path()).ok().map(|meta| StatKey::of(&meta));
         if now == self.read {
@@ -122,7 +122,7 @@ impl Note {
     }
 }
 
-/// A path as text, or as bytes where it is none.
+/// A path as text, or as bytes if it is no text.
 fn path_json(path: &Path) -> Value {
     path.to_str().map_or_else(|| path.as_os_str().as_bytes().into(), Value::from)
 }
@@ -135,7 +135,7 @@ fn path_of(value: &Value) -> Option<PathBuf> {
     Some(OsString::from_vec(bytes.collect::<Option<Vec<u8>>>()?).into())
 }
 
-/// While it lives, hooks are being told of a file; then they have been.
+/// Notes that hooks are being told of a file. Dropping it notes that they were told.
 #[derive(Debug)]
 pub struct FileNote {
     log: RotatingLog,
@@ -143,12 +143,12 @@ pub struct FileNote {
 }
 
 impl FileNote {
-    /// Notes that hooks are told of an event, if that is about a file and somebody watches the project.
+    /// Writes the first note about an event, if it is about a file and a program watches the project.
     pub fn begin(event: &Event, context: &AppContext) -> Option<FileNote> {
         let path = event.text("path").filter(|_| event.kind.is_file())?;
         let folder = share::folder(context).filter(|folder| share::is_watched_at(folder))?;
         let path = context.cwd.join(event.text("cwd").unwrap_or_default()).join(path);
-        // The file may be gone, but the folder that it was in is told without links.
+        // The file may be gone, but its folder still has a path without links.
         let parent = path.parent().and_then(|folder| folder.canonicalize().ok());
         let path = parent.zip(path.file_name()).map_or(path.clone(), |(folder, name)| folder.join(name));
         let note = FileNote { log: log(&folder), path };
@@ -163,7 +163,7 @@ impl Drop for FileNote {
     }
 }
 
-/// The stamp of what is at a path.
+/// The stamp of a path.
 pub(super) fn key_of(path: &Path) -> Option<StatKey> {
     std::fs::symlink_metadata(path).ok().map(|meta| StatKey::of(&meta))
 }
@@ -204,7 +204,7 @@ mod tests {
         notes.add(path);
         assert_eq!(notes.told(), [(path.to_owned(), None)]);
         assert!(!notes.is_being_told(path));
-        // There is no such process.
+        // No process has this number.
         note(i32::MAX.cast_unsigned());
         notes.told();
         assert!(!notes.is_being_told(path));

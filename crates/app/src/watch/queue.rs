@@ -1,5 +1,4 @@
-//! The files that may have changed, in the order in which that was noticed: whoever changes files all the time keeps nobody
-//! else's from being told.
+//! The queue of files that may have changed. A file that changes all the time does not delay the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -10,19 +9,19 @@ use super::cause::Chain;
 #[derive(Debug, Default)]
 pub(super) struct ChangeQueue {
     order: VecDeque<PathBuf>,
-    /// What led to the change of each.
+    /// The chain that led to the change of each.
     chains: HashMap<PathBuf, Chain>,
 }
 
 impl ChangeQueue {
-    /// Adds a file; one that waits already keeps its place.
+    /// Adds a file; a file that is already queued keeps its place.
     pub(super) fn push(&mut self, path: PathBuf, chain: Chain) {
         if self.chains.insert(path.clone(), chain).is_none() {
             self.order.push_back(path);
         }
     }
 
-    /// The first file that is not to be left alone for now.
+    /// The first file that need not wait.
     pub(super) fn pop(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<(PathBuf, Chain)> {
         let at = self.order.iter().position(|path| !waits(path))?;
         let path = self.order.remove(at)?;
@@ -30,7 +29,7 @@ impl ChangeQueue {
         Some((path, chain))
     }
 
-    /// Whether there is a file that is not to be left alone for now.
+    /// Whether there is a file that need not wait.
     pub(super) fn has(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
         self.order.iter().any(|path| !waits(path))
     }

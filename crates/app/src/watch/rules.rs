@@ -1,8 +1,8 @@
-//! Which files of a project are watched: not those that `.gitignore` or `.ollmignore` names, not git's own, not ours, and
-//! not what editors put beside a file while they write it.
+//! Decides which files of a project are watched. Ignored are the files in `.gitignore` and `.ollmignore`, git's and our
+//! own files, and temporary files of editors.
 //!
-//! The walk of the crate `ignore` is of no use here: it cannot be asked about a single path, and it obeys ignore files
-//! above the project as well.
+//! The walk of the crate `ignore` does not fit: it cannot be asked about a single path, and it also obeys ignore files
+//! above the project.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -12,21 +12,23 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{Error, Match};
 use ollm_store::read_bounded;
 
-/// The files that name what is ignored; the later one has the last word.
+use super::git::exclude_file;
+
+/// The files with ignore rules; the later one decides.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ollmignore"];
 /// A longer ignore file is not read.
 const LONGEST: u64 = 1 << 20;
 
-/// What is ignored below a folder.
+/// The ignore rules below a folder.
 #[derive(Debug)]
 pub(super) struct IgnoreRules {
     root: PathBuf,
-    /// Our own folder, which each event changes.
+    /// Our own folder, whose files change with each event.
     home: PathBuf,
     /// The rules of each folder that has any.
     folders: HashMap<PathBuf, Gitignore>,
     exclude: Gitignore,
-    /// What is wrong with the ignore files.
+    /// Problems with the ignore files.
     pub(super) problems: Vec<String>,
 }
 
@@ -39,11 +41,12 @@ impl IgnoreRules {
             exclude: Gitignore::empty(),
             problems: Vec::new(),
         };
-        rules.exclude = rules.read(root, &[root.join(".git/info/exclude")]).unwrap_or_else(Gitignore::empty);
+        let exclude = exclude_file(root).and_then(|file| rules.read(root, &[file]));
+        rules.exclude = exclude.unwrap_or_else(Gitignore::empty);
         rules
     }
 
-    /// Takes in the ignore files of a folder.
+    /// Reads the ignore files of a folder.
     pub(super) fn enter(&mut self, folder: &Path) {
         match self.read(folder, &IGNORE_FILES.map(|name| folder.join(name))) {
             Some(rules) => drop(self.folders.insert(folder.to_owned(), rules)),
@@ -51,7 +54,7 @@ impl IgnoreRules {
         }
     }
 
-    /// Whether a path in a folder that is not ignored itself is.
+    /// Whether a path is ignored; its folder is not.
     pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
         let Some(name) = path.file_name() else { return true };
         if name == ".git" || path.starts_with(&self.home) || (!is_folder && is_editors(name)) {
@@ -81,7 +84,7 @@ impl IgnoreRules {
                 }
             }
         }
-        // The builder checks nothing more; what it refuses as a whole ignores nothing.
+        // The builder checks nothing more; rules that it refuses ignore nothing.
         builder.build().ok().filter(|rules| !rules.is_empty())
     }
 
@@ -90,7 +93,7 @@ impl IgnoreRules {
     }
 }
 
-/// Whether a change of this file changes what is ignored.
+/// Whether a file contains ignore rules.
 pub(super) fn is_ignore_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
 }

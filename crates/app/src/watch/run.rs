@@ -1,29 +1,31 @@
-//! Watching on its own: every change goes through the hooks until somebody ends it.
+//! Watches without a chat: passes every change through the hooks until the watch ends.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_agent::{Cancel, Decision, Events as _};
+use ollm_agent::{Cancel, Decision, Events as _, Failure, LateFailure};
 use ollm_engine::Outcome;
 use ollm_protocol::units::iso;
 use ollm_protocol::{Event, EventKind, FileChange, Source, Verdict};
 
 use super::{HookRun, ProjectWatch, WatchRole};
 use crate::app::App;
+use crate::dispatch::failure_events;
 use crate::error::AppError;
 use crate::live_app::LiveApp;
-use crate::port::{Notices, Shared};
+use crate::port::{Notices, SharedPort};
 use crate::reload::ReloadWatcher;
 use crate::session::{HookContext, Hooks};
 
-/// How often a signal or another program that watches is looked for.
+/// How often to check for a signal or for another watching program.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The events of files.
 pub const FILE_EVENTS: [EventKind; 3] = [EventKind::FileCreated, EventKind::FileEdited, EventKind::FileDeleted];
 
-/// Hears what a watcher does.
-pub trait WatchListener {
-    /// It began, stopped or went on telling hooks.
+/// Receives the actions of a watcher.
+pub trait WatchListener: Send {
+    /// It began, stopped or resumed telling hooks.
     fn standing(&mut self, watch: &ProjectWatch);
 
     /// Hooks were told of a change.
@@ -34,7 +36,7 @@ pub trait WatchListener {
 pub fn watch_project(
     app: App,
     listener: &mut dyn WatchListener,
-    notices: &Shared<dyn Notices + '_>,
+    notices: &SharedPort<dyn Notices + '_>,
     cancel: &Cancel,
 ) -> Result<(), AppError> {
     let context = app.context().clone();
@@ -62,7 +64,12 @@ fn serve(
     while !cancel.is_set() {
         let has_changes = watch.look()?;
         watch.take_notices().iter().for_each(|notice| hook_context.notices.lock().tell(notice));
-        hooks.late_failures().iter().for_each(|late| hook_context.notices.lock().tell_failure(&late.failure.message));
+        for LateFailure { at, failure, is_told } in hooks.late_failures() {
+            hook_context.notices.lock().tell_failure(&failure.message);
+            if !is_told {
+                tell_failure(&ours(watch), at, &failure, hooks, hook_context);
+            }
+        }
         if was_teller.replace(watch.is_teller()) != Some(watch.is_teller()) {
             listener.standing(watch);
         }
@@ -76,8 +83,12 @@ fn serve(
         let mut next = Some(first);
         while let Some(change) = next.filter(|_| !cancel.is_set()) {
             let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, hook_context));
-            watch.told(&HookRun::of(&outcome), from);
+            let ran = HookRun::of(&outcome, watch.files().root(), Path::new(&change.path));
+            watch.told(&ran, from);
             listener.changed(&change, &decision, &outcome);
+            for failure in &decision.failures {
+                tell_failure(&ours(watch), outcome.event, failure, hooks, hook_context);
+            }
             watch.look()?;
             next = watch.next_change();
         }
@@ -86,7 +97,7 @@ fn serve(
     Ok(())
 }
 
-/// Tells hooks of a change; where none listens there is nothing to do.
+/// Tells hooks of a change; if no hook listens there is nothing to do.
 fn tell(
     change: &FileChange,
     watch: &ProjectWatch,
@@ -97,9 +108,32 @@ fn tell(
         return (Decision::default(), Outcome::of(change.kind, Verdict::default()));
     }
     let mut event = Event::unchecked(change.kind, change.clone().fields());
-    event.data.insert("cwd".to_owned(), watch.files().root().display().to_string().into());
+    event.data.extend(ours(watch).data);
     event.data.insert("timestamp".to_owned(), iso(SystemTime::now()).into());
     hooks.decide(&event)
+}
+
+/// The fields that all our events have.
+fn ours(watch: &ProjectWatch) -> Event {
+    let cwd = watch.files().root().display().to_string();
+    Event::unchecked(EventKind::Custom, [("cwd", cwd.into())])
+}
+
+/// Tells the hooks for failures about a hook that failed at an event of this kind.
+fn tell_failure(
+    common: &Event,
+    at: EventKind,
+    failure: &Failure,
+    hooks: &mut Hooks<'_, '_>,
+    hook_context: HookContext<'_, '_>,
+) {
+    for event in failure_events(common, at, Some(failure.message.clone()), failure.stack.as_deref()) {
+        let hears = has_listener(&hook_context.app.read(), &[event.kind]);
+        let failures = if hears { hooks.decide(&event).0.failures } else { Vec::new() };
+        for failure in failures {
+            hook_context.notices.lock().tell_failure(&failure.message);
+        }
+    }
 }
 
 /// Whether a hook waits for one of these events.

@@ -1,8 +1,8 @@
-//! One program at a time tells hooks of a project's files. A running chat comes first, because prompts for the agent reach
-//! it; who waits takes over when the other ends.
+//! One program at a time tells hooks of a project's files. A running chat comes first, because prompts for the agent
+//! reach it; a waiting program takes over when it ends.
 //!
-//! Two locks say who it is: that of the chat, and that of whoever tells. A third one says that somebody waits. Locks end
-//! with their process, whatever happens to it.
+//! Two locks decide which program that is: one for chats, and one for the program that tells. A third lock shows that a
+//! program waits. Locks end with their process in every case.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ const TELLER: &str = "teller.lock";
 const CHAT: &str = "chat.lock";
 const WAITING: &str = "waiting.lock";
 
-/// Who watches.
+/// The kind of a watching program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchRole {
-    /// A chat, which prompts for the agent reach.
+    /// A chat, which can pass prompts of hooks to the agent.
     Chat,
-    /// A program that does nothing else.
+    /// A program that only watches.
     Watch,
 }
 
-/// Our part among those who watch a project.
+/// Our part among the programs that watch a project.
 #[derive(Debug)]
 pub(super) struct Share {
     folder: PathBuf,
@@ -53,22 +53,22 @@ impl Share {
             is_teller: false,
             is_chat: false,
         };
-        // Before the files are looked at for the first time: what changes from then on is noted for us.
+        // Taken before the first look at the files: changes from then on are noted for us.
         let _ = share.waiting.try_lock_shared();
         Ok(share)
     }
 
-    /// Where the others are met: something happens there whenever one of them ends or gives up.
+    /// The shared folder: something happens in it whenever one of the programs ends or gives up.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether it is we who tell hooks.
+    /// Whether we are the program that tells hooks.
     pub(super) fn is_teller(&self) -> bool {
         self.is_teller
     }
 
-    /// Tries to become the one who tells; says whether we are now and were not before.
+    /// Tries to become the program that tells; returns whether we have just become it.
     pub(super) fn take(&mut self) -> bool {
         match self.role {
             WatchRole::Chat => self.is_chat = self.is_chat || self.chat.try_lock().is_ok(),
@@ -92,22 +92,22 @@ impl Share {
         !is_free(&self.chat)
     }
 
-    /// Lets another one tell.
+    /// Lets another program tell.
     pub(super) fn give_up(&mut self) {
         let _ = self.waiting.try_lock_shared();
         self.is_teller = false;
         let _ = self.teller.unlock();
-        // Who waits hears of what happens to the file, but not of its lock.
+        // A waiting program notices changes of the file, but not of its lock.
         let _ = self.teller.set_modified(SystemTime::now());
     }
 
-    /// Whether somebody waits, who has to know what hooks were told.
+    /// Whether a program waits that needs to know what hooks were told.
     pub(super) fn has_others(&self) -> bool {
         !is_free(&self.waiting)
     }
 }
 
-/// Where those who watch a project meet; nowhere without a home.
+/// The folder in which the programs that watch a project meet; `None` without a home.
 pub(super) fn folder(context: &AppContext) -> Option<PathBuf> {
     let project = context.places.project.as_deref().unwrap_or(&context.cwd);
     let project = project.canonicalize().ok()?;
@@ -116,18 +116,18 @@ pub(super) fn folder(context: &AppContext) -> Option<PathBuf> {
     Some(context.state().join("watch").join(name.get(..32)?))
 }
 
-/// Whether somebody watches the project.
+/// Whether a program watches the project.
 pub fn is_watched(context: &AppContext) -> bool {
     folder(context).is_some_and(|folder| is_watched_at(&folder))
 }
 
-/// Whether somebody watches the project that meets here.
+/// Whether a program watches the project whose shared folder this is.
 pub(super) fn is_watched_at(folder: &Path) -> bool {
     let lock = folder.join(TELLER);
     lock.exists() && lock_file(&lock).is_ok_and(|lock| !is_free(&lock))
 }
 
-/// Whether a lock could be had, which is then free again.
+/// Whether a lock is free; it stays free.
 fn is_free(lock: &File) -> bool {
     match lock.try_lock() {
         Ok(()) => {

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A project that is looked at as a whole, as if the system had lost track.
+/// A project that is compared as a whole, as if the system had lost track.
 struct Project {
     folder: TempDir,
     watcher: FileWatcher,
@@ -28,9 +28,9 @@ impl Project {
         self.watcher.root().join(path)
     }
 
-    /// What became different, found by comparing everything.
+    /// The changes, found by comparing everything.
     fn changes(&mut self) -> Vec<(String, String)> {
-        self.watcher.touched.merge(Touched::unknown());
+        self.watcher.touched.merge(TouchedPaths::unknown());
         self.watcher.look(Instant::now()).unwrap();
         let told = std::iter::from_fn(|| self.watcher.next_change());
         told.map(|change| (change.kind.name().to_owned(), change.name.unwrap_or_default())).collect()
@@ -85,7 +85,7 @@ fn an_edit_of_the_same_length_within_the_clocks_grain_is_seen() {
 fn a_change_says_what_is_different() {
     let mut project = Project::new(&[("a", "one\n")]);
     project.write("a", "two\n");
-    project.watcher.touched.merge(Touched::unknown());
+    project.watcher.touched.merge(TouchedPaths::unknown());
     project.watcher.look(Instant::now()).unwrap();
     let change = project.watcher.next_change().unwrap();
     assert_eq!(change.content.as_deref(), Some("two\n"));
@@ -97,7 +97,7 @@ fn a_change_says_what_is_different() {
 fn what_is_not_text_has_neither_content_nor_difference() {
     let mut project = Project::new(&[("a", "one\n")]);
     fs::write(project.path("a"), [0xff, 0, 1]).unwrap();
-    project.watcher.touched.merge(Touched::unknown());
+    project.watcher.touched.merge(TouchedPaths::unknown());
     project.watcher.look(Instant::now()).unwrap();
     let change = project.watcher.next_change().unwrap();
     assert_eq!((change.content, change.diff, change.size), (None, None, 3));
@@ -112,7 +112,7 @@ fn what_hooks_write_into_their_file_is_no_change() {
     project.write("a", "formatted");
     let path = project.path("a");
     let (_, chain) = project.watcher.taken();
-    project.watcher.hooks_ran(&path, &chain, (from, SystemTime::now()));
+    project.watcher.hooks_ran(&path, &chain, WritingRun { from, until: SystemTime::now(), count: 1 });
     assert_eq!(project.changes(), []);
 }
 
@@ -127,12 +127,12 @@ fn what_was_told_by_others_is_no_change() {
         project.watcher.heard_of(&path, notes::key_of(&path));
     }
     assert_eq!(project.changes(), []);
-    // This one has changed once more since others heard of it.
+    // This file has changed again since the other program told of it.
     let (path, before) = (project.path("a"), notes::key_of(&project.path("a")));
     project.write("a", "later");
     project.watcher.heard_of(&path, before);
     assert_eq!(project.changes(), [told(EventKind::FileEdited, "a")]);
-    // And this one came and went.
+    // This file appeared and disappeared.
     let path = project.path("short");
     project.write("short", "1");
     let before = notes::key_of(&path);
@@ -198,7 +198,7 @@ fn hooks_that_change_a_file_for_one_another_come_to_an_end() {
         project.write(other, &count.to_string());
         let path = project.path(&name);
         let (_, chain) = project.watcher.taken();
-        project.watcher.hooks_ran(&path, &chain, (from, SystemTime::now()));
+        project.watcher.hooks_ran(&path, &chain, WritingRun { from, until: SystemTime::now(), count: 1 });
     }
     assert!(project.watcher.take_notices().iter().any(|notice| notice.contains("again and again")));
 }

@@ -1,17 +1,17 @@
-//! Changing a `config.yaml`: one value at a time, everything else in it left as it is.
+//! Changes a `config.yaml`: one value at a time, without touching anything else.
 //!
-//! A change is checked before it is written: the value must be what its key wants, a project's file must be allowed to
-//! say it, and the file must not have a problem more than before. The file is read again under its lock, so that of two
-//! writers none undoes the other's change, and it is replaced in one step, so that a full disk leaves the old one whole.
+//! A change is checked before it is written. The value must be valid for its key, a project's file must be allowed to
+//! set it, and the file must not get a new problem. The file is read again under its lock, so that no writer undoes
+//! another's change. It is replaced in one step, so that a full disk leaves the old file intact.
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Layer, nearest};
+use ollm_protocol::{Code, Layer, nearest};
 use ollm_store::{FileError, check_owner, current_uid};
 use serde_json::Value;
 
-use super::key::{Key, Place, names, place};
-use super::kind::Kind;
+use super::key::{Key, KeyPlace, in_map, maps, names, place};
+use super::kind::ConfigKind;
 use super::written;
 use super::{LARGEST_FILE, layer, older};
 use crate::file::{self, Document, Syntax, parse_yaml};
@@ -28,29 +28,29 @@ mod migrate;
 use entry::at;
 pub use migrate::{Migration, migrate};
 
-/// What to do with an entry.
+/// The change of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Edit<'a> {
-    /// Give it this value, as somebody types it.
+    /// Set it to this typed text.
     Set(&'a str),
-    /// Give it this very value: a text stays a text, whatever it looks like.
+    /// Set it to exactly this value: a text stays a text, even if it looks like a number.
     Value(&'a Value),
-    /// Take it away.
+    /// Remove it.
     Unset,
 }
 
 /// A change that was made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edited {
+pub struct ConfigEdit {
     /// The file.
     pub file: PathBuf,
-    /// The line of the value, counted from one; zero for one that was taken away.
+    /// The line of the value, counted from one; zero for a removed value.
     pub line: usize,
-    /// The column of the value in characters, counted from one; zero for one that was taken away.
+    /// The column of the value in characters, counted from one; zero for a removed value.
     pub column: usize,
-    /// The value in its canonical form; none for one that was taken away.
+    /// The value in its canonical form; `None` for a removed value.
     pub value: Option<Value>,
-    /// Whether the file is another one than before.
+    /// Whether the file differs from before.
     pub changed: bool,
 }
 
@@ -61,22 +61,22 @@ pub enum EditError {
     /// There is no such setting.
     #[error("there is no setting `{path}`")]
     Unknown {
-        /// What was asked for.
+        /// The path that was given.
         path: String,
-        /// The setting that may be meant.
+        /// A similar setting.
         near: Option<String>,
     },
-    /// The value is not what the setting wants.
+    /// The value is not valid for the setting.
     #[error("`{path}` must be {expected}, not `{typed}`")]
     Value {
         /// The setting.
         path: String,
-        /// What it may be.
+        /// The valid values.
         expected: String,
-        /// What was typed.
+        /// The text that was typed.
         typed: String,
     },
-    /// A project may not say that.
+    /// A project may not set this.
     #[error("`{path}` would be ignored in a project: {why}")]
     Ignored {
         /// The setting.
@@ -84,7 +84,7 @@ pub enum EditError {
         /// Why.
         why: String,
     },
-    /// The machine's policy does not let it apply, or it may not be set from here.
+    /// The machine's policy overrides it, or it may not be set from here.
     #[error("`{path}` cannot be set: {why}")]
     Held {
         /// The setting.
@@ -95,10 +95,10 @@ pub enum EditError {
     /// There is no project here.
     #[error("there is no project here, and so no configuration of one")]
     NoProject,
-    /// The file cannot be understood.
+    /// The file is invalid.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// The file would have a problem with this change that it does not have now.
+    /// The change would add a problem to the file.
     #[error("`{path}` cannot be set so: {message}")]
     Worse {
         /// The setting.
@@ -107,17 +107,17 @@ pub enum EditError {
         message: String,
     },
     /// The file has the setting under an older name.
-    #[error("`{path}` stands in {} under an older name", file.display())]
+    #[error("`{path}` is in {} under an older name", file.display())]
     Older {
         /// The setting.
         path: String,
         /// The file.
         file: PathBuf,
     },
-    /// The file could be somebody else's.
+    /// Another user could have written the file.
     #[error("it is not changed: {0}")]
     Unsafe(String),
-    /// The text has a form in which the change cannot be made safely.
+    /// The text's form does not allow a safe change.
     #[error("{}:{line} has a form that cannot be changed safely from here", file.display())]
     ByHand {
         /// The file.
@@ -134,28 +134,38 @@ pub enum EditError {
 
 /// The row of the table for a path with names in it.
 pub(crate) fn find(path: &str) -> Result<(&'static Key, Vec<&str>), EditError> {
-    let parts: Vec<&str> = path.split('.').collect();
+    let mut parts: Vec<&str> = path.split('.').collect();
+    if let Some(setting) = in_map(&parts) {
+        parts = setting.split('.').collect();
+    }
     match place(&parts) {
-        Place::Leaf(key) | Place::Open(key) => Ok((key, parts)),
-        Place::Section | Place::Nowhere => Err(EditError::Unknown { path: path.to_owned(), near: near(&parts) }),
+        KeyPlace::Leaf(key) | KeyPlace::Open(key) => Ok((key, parts)),
+        KeyPlace::Section | KeyPlace::Nowhere => Err(EditError::Unknown { path: path.to_owned(), near: near(&parts) }),
     }
 }
 
-/// The setting that may be meant by a path that is none.
+/// The setting that is similar to an unknown path.
 fn near(parts: &[&str]) -> Option<String> {
     if let Some((today, _)) = older::today(parts) {
         return Some(today.join("."));
     }
-    let known = (0..parts.len()).find(|depth| matches!(parts.get(..=*depth).map(place), Some(Place::Nowhere)))?;
+    let known = (0..parts.len()).find(|depth| matches!(parts.get(..=*depth).map(place), Some(KeyPlace::Nowhere)))?;
     let (above, rest) = parts.split_at(known);
-    let name = nearest(rest.first()?, names(above))?;
+    let below = names(above);
+    // A path without settings below it is set as a whole.
+    if below.is_empty() && matches!(place(above), KeyPlace::Leaf(_)) {
+        return Some(above.join("."));
+    }
+    let name = nearest(rest.first()?, below)?;
     let path = above.iter().copied().chain([name]).chain(rest.iter().skip(1).copied());
     Some(path.collect::<Vec<_>>().join("."))
 }
 
 /// Changes one setting in the user's or the project's file.
-pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Result<Edited, EditError> {
+pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Result<ConfigEdit, EditError> {
     let (key, parts) = find(path)?;
+    let path = parts.join(".");
+    let path = path.as_str();
     let (file, top) = target(places, layer)?;
     let value = match edit {
         Edit::Set(typed) => Some(meant(path, key.kind, typed)?),
@@ -174,7 +184,7 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
         if stands_under_older_name(&old, path) {
             return Err(EditError::Older { path: path.to_owned(), file: file.clone() });
         }
-        let new = spliced(&file, &old, &parts, value.as_ref())?;
+        let new = spliced(&file, &old, &parts_in(&old, &parts), value.as_ref())?;
         check(&file, &old, &new, path)?;
         edited = Some(found(&file, &new, path, new != old)?);
         Ok((new != old).then_some(new))
@@ -182,12 +192,15 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     edited.ok_or(EditError::NoProject)
 }
 
-/// Takes everything out of the user's file that is set for an extension; says whether there was anything.
+/// Removes all settings of an extension from the user's file; returns whether there were any.
 pub fn forget_extension(places: &Places, name: &str) -> Result<bool, EditError> {
     let (file, top) = target(places, Layer::User)?;
-    let without = |old: &str| spliced(&file, old, &["extensions", "settings", name], None);
+    let without = |old: &str| {
+        let new = spliced(&file, old, &["extensions", "settings", name], None)?;
+        Ok::<_, EditError>(if new == old { new } else { without_empty(&file, new) })
+    };
     let is_there = |old: String| without(&old).map_or(true, |new| new != old);
-    // Where there is nothing to change, no lock is left beside it.
+    // If there is nothing to change, no lock file is left beside it.
     if !file.exists() || std::fs::read_to_string(&file).is_ok_and(|old| !is_there(old)) {
         return Ok(false);
     }
@@ -201,7 +214,25 @@ pub fn forget_extension(places: &Places, name: &str) -> Result<bool, EditError> 
     Ok(changed)
 }
 
-/// The file of a layer, and the folder from which on it must be the user's alone.
+/// The text without empty sections of extensions; a section with a comment is not empty.
+fn without_empty(file: &Path, mut text: String) -> String {
+    for parts in [&["extensions", "settings"][..], &["extensions"]] {
+        let node = parse_yaml(&text).unwrap_or(Node::Null);
+        let is_empty =
+            parts.iter().try_fold(&node, |node, part| inside(node, part)).is_some_and(|section| match section {
+                Node::Map(entries) => entries.is_empty(),
+                other => *other == Node::Null,
+            });
+        let comments = |text: &str| text.matches('#').count();
+        match spliced(file, &text, parts, None) {
+            Ok(shorter) if is_empty && comments(&shorter) == comments(&text) => text = shorter,
+            _ => break,
+        }
+    }
+    if text.trim().is_empty() { String::new() } else { text }
+}
+
+/// The file of a layer, and the folder from which on it must belong to the user alone.
 fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError> {
     match layer {
         Layer::User => Ok((places.config(), places.top().to_owned())),
@@ -216,7 +247,7 @@ fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError
     }
 }
 
-/// Whether the folder of a file is a link to somewhere else: a repository can have a link to any folder of its user.
+/// Whether the folder of a file is a link out of the project: a repository can have a link to any folder of its user.
 fn leads_out(file: &Path, project: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     match (file.parent().and_then(real), real(project)) {
@@ -231,17 +262,17 @@ pub fn check_target(places: &Places, layer: Layer) -> Result<(), EditError> {
     check_place(&file, &top)
 }
 
-/// Refuses a file that would not be read once it is written, also one that is not there yet.
+/// Refuses a file that the reader would refuse later, even if it does not exist yet.
 fn check_place(file: &Path, top: &Path) -> Result<(), EditError> {
     let Some(there) = file.ancestors().find(|path| path.exists()) else { return Ok(()) };
-    // Above the top it does not matter what else can be put there.
+    // Other users may add files above the top folder.
     if !there.starts_with(top) {
         return Ok(());
     }
     check_owner(there, top, current_uid()).map_err(|why| EditError::Unsafe(why.to_string()))
 }
 
-/// Changes the text of a file under its lock; a mark at its start stays.
+/// Changes the text of a file under its lock, and keeps a byte order mark.
 fn update(
     file: &Path,
     top: &Path,
@@ -249,7 +280,7 @@ fn update(
 ) -> Result<(), EditError> {
     const MARK: char = '\u{feff}';
     check_place(file, top)?;
-    // Whoever made it read-only, or readable for others, wants it so.
+    // The rewritten file keeps its mode, such as read-only or readable for others.
     ollm_store::rewrite(file, LARGEST_FILE, |bytes| {
         let bytes = bytes.unwrap_or_default();
         file::open(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
@@ -257,6 +288,27 @@ fn update(
         let (mark, body) = text.strip_prefix(MARK).map_or(("", text.as_str()), |body| ("\u{feff}", body));
         Ok(change(body.to_owned())?.map(|new| format!("{mark}{new}").into_bytes()))
     })
+}
+
+/// The place of a setting in a file: inside the map form of a setting, if the file has one.
+fn parts_in<'p>(text: &str, parts: &[&'p str]) -> Vec<&'p str> {
+    let node = parse_yaml(text).unwrap_or(Node::Null);
+    let setting = parts.join(".");
+    let mut written = parts.to_vec();
+    for (map, names) in maps() {
+        let name = names.iter().find(|(_, known)| *known == setting).map(|(name, _)| *name);
+        let found = map.split('.').try_fold(&node, inside);
+        if let (Some(name), Some(Node::Map(_))) = (name, found) {
+            written = map.split('.').chain([name]).collect();
+        }
+    }
+    written
+}
+
+/// The value in a map under a name.
+fn inside<'n>(node: &'n Node, part: &str) -> Option<&'n Node> {
+    let Node::Map(entries) = node else { return None };
+    entries.iter().find(|(name, _)| name == part).map(|(_, value)| value)
 }
 
 fn stands_under_older_name(text: &str, path: &str) -> bool {
@@ -304,7 +356,9 @@ fn check(file: &Path, old: &str, new: &str, path: &str) -> Result<(), EditError>
         before.iter().any(|before| before.field == problem.field && before.message == problem.message)
     };
     let fresh = problems(file, new)?.into_iter().find(|problem| !known(problem));
-    fresh.map_or(Ok(()), |Problem { message, .. }| Err(EditError::Worse { path: path.to_owned(), message }))
+    let Some(Problem { code, message, help, .. }) = fresh else { return Ok(()) };
+    let help = help.filter(|_| code == Code::UnknownKey).map(|help| format!("; {help}")).unwrap_or_default();
+    Err(EditError::Worse { path: path.to_owned(), message: message + &help })
 }
 
 fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {
@@ -313,8 +367,8 @@ fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {
     Ok(document.problems(findings).into_iter().map(layer::discreet).collect())
 }
 
-/// Where the value stands now.
-fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, EditError> {
+/// The present place of the value.
+fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<ConfigEdit, EditError> {
     let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let parts: Vec<&str> = path.split('.').collect();
     let spot = spot(&Cursor::root(&node), &parts);
@@ -324,7 +378,7 @@ fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, E
         let reading = find(path).map(|(key, _)| key.kind.read(node));
         if let Ok(Reading::Exact(value) | Reading::Converted(value)) = reading { value } else { node.to_json() }
     });
-    Ok(Edited { file: file.to_owned(), line: place.line, column: place.column, value, changed })
+    Ok(ConfigEdit { file: file.to_owned(), line: place.line, column: place.column, value, changed })
 }
 
 fn spot(at: &Cursor<'_>, parts: &[&str]) -> Option<crate::node::Spot> {
@@ -334,18 +388,19 @@ fn spot(at: &Cursor<'_>, parts: &[&str]) -> Option<crate::node::Spot> {
     }
 }
 
-/// The value that was meant: as YAML, as a list with commas, or as the very text. A text is never read as another one.
-fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
+/// The value that was typed: as YAML, as a list with commas, or as plain text. Text that is meant as text is never
+/// converted.
+fn meant(path: &str, kind: ConfigKind, typed: &str) -> Result<Node, EditError> {
     let text = Node::Text(typed.to_owned());
     let yaml = parse_yaml(typed).ok().filter(|node| !matches!(node, Node::Text(_) | Node::Null));
     let yaml = yaml.filter(|node| match kind {
-        Kind::Text(_) | Kind::Choice(_) => false,
-        // What a number or a flag would not say in the same letters may be meant as a text.
-        Kind::Setting => says(&node.to_json(), typed),
+        ConfigKind::Text(_) | ConfigKind::Choice(_) => false,
+        // If a number or flag would read back differently, it may be meant as text.
+        ConfigKind::Setting => says(&node.to_json(), typed),
         _ => true,
     });
     let list = Node::List(typed.split(',').map(|item| Node::Text(item.trim().to_owned())).collect());
-    let list = Some(list).filter(|_| matches!(kind, Kind::List(_) | Kind::Trust | Kind::Guards));
+    let list = Some(list).filter(|_| matches!(kind, ConfigKind::List(_) | ConfigKind::Trust | ConfigKind::Guards));
     let mut converted = None;
     for node in yaml.into_iter().chain([text]).chain(list) {
         match kind.read(&node) {
@@ -361,13 +416,13 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
     })
 }
 
-/// Whether a value is this text to whoever gets it as one.
+/// Whether a reader of texts gets this text from a value.
 pub(super) fn says(value: &Value, text: &str) -> bool {
     let letters = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     letters == text
 }
 
-/// The canonical value of a setting, as somebody types it.
+/// The canonical value for a setting's typed text.
 pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
     let (key, _) = find(path)?;
     let node = meant(path, key.kind, typed)?;

@@ -1,12 +1,12 @@
-//! What a setting may look like: reading it, describing it, its JSON Schema.
+//! The kinds of settings: reads their values, describes them, and gives their JSON Schemas.
 //!
-//! A value that has been read is JSON in one canonical form: times in milliseconds, sizes in bytes, a single text where a
-//! list is wanted as a list.
+//! A value that was read is JSON in one canonical form: times in milliseconds, sizes in bytes, and a single text for a
+//! list as a list.
 
 use std::time::Duration;
 
-use ollm_protocol::dialect::agent_named;
 use ollm_protocol::dialect::agents::home::WrittenForm;
+use ollm_protocol::dialect::{AGENTS, agent_named};
 use ollm_protocol::units;
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ use crate::value::{self, Reading};
 
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum ConfigKind {
     /// True or false.
     Flag,
-    /// A positive time; a bare number counts this unit.
+    /// A positive time; a bare number is in this unit.
     Time(Duration),
     /// A time in milliseconds that may be zero.
     Pause,
@@ -32,23 +32,23 @@ pub enum Kind {
     Size,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Text of a certain form.
+    /// Text in this form.
     Text(Item),
-    /// A list of texts of a certain form.
+    /// A list of texts in this form.
     List(Item),
     /// Names with text values.
     Pairs,
     /// True, false or a list of absolute paths.
     Trust,
-    /// True, false or a list out of the guards there are.
+    /// True, false or a list of the built-in guards.
     Guards,
-    /// Text, a number, true or false, or a list or map of them: an extension knows which.
+    /// Text, a number, a boolean, or a list or map of them: the extension knows which.
     Setting,
-    /// How an MCP server is reached; its keys are settings of their own.
+    /// The declaration of an MCP server, whose keys are settings of their own.
     Server,
-    /// A map with these keys, which is taken whole.
+    /// A map with these keys, which applies as a whole.
     Parts(&'static [ServerKey]),
-    /// Anything; handed on as it is.
+    /// Anything; passed on unchanged.
     Any,
 }
 
@@ -81,95 +81,107 @@ pub enum Item {
     Socket,
 }
 
-/// A bound that nobody will meet, and that need not be told.
+/// A bound that no real value reaches, so messages omit it.
 const UNBOUNDED: u64 = 0xffff_ffff;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-impl Kind {
-    /// The canonical value, if the node has one.
+impl ConfigKind {
+    /// The canonical value of a node, if it is valid.
     pub(crate) fn read(self, node: &Node) -> Reading<Value> {
         match self {
-            Kind::Flag => value::flag(node).map(Value::from),
-            Kind::Time(unit) => value::time(node, unit).map(milliseconds),
-            Kind::Pause => pause(node),
-            Kind::Count(least, most) => {
+            ConfigKind::Flag => value::flag(node).map(Value::from),
+            ConfigKind::Time(unit) => value::time(node, unit).map(milliseconds),
+            ConfigKind::Pause => value::pause(node, MILLISECOND).map(milliseconds),
+            ConfigKind::Count(least, most) => {
                 let within = |count: &u64| (least..=most).contains(count);
                 keep(value::whole(node), within).map(Value::from)
             }
-            Kind::Number(least, most) => {
+            ConfigKind::Number(least, most) => {
                 keep(value::decimal(node), |number| (least..=most).contains(number)).map(number)
             }
-            Kind::Size => keep(value::size(node), |size| *size > 0).map(Value::from),
-            Kind::Choice(words) => keep(value::plain(node), |word| words.contains(&word.as_str())).map(Value::from),
-            Kind::Text(item) => keep(value::text(node), |text| item.fits(text)).map(Value::from),
-            Kind::List(item) => {
+            ConfigKind::Size => keep(value::size(node), |size| *size > 0).map(Value::from),
+            ConfigKind::Choice(words) => {
+                keep(value::plain(node), |word| words.contains(&word.as_str())).map(Value::from)
+            }
+            ConfigKind::Text(item) => keep(value::text(node), |text| item.fits(text)).map(Value::from),
+            ConfigKind::List(item) => {
                 keep(value::texts(node), |texts| texts.iter().all(|text| item.fits(text))).map(Value::from)
             }
-            Kind::Pairs => pairs(node),
-            Kind::Trust => trust(node),
-            Kind::Guards => guards(node),
-            Kind::Setting => setting(node),
-            Kind::Server | Kind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
-            Kind::Server | Kind::Parts(_) | Kind::Any => Reading::Exact(node.to_json()),
+            ConfigKind::Pairs => pairs(node),
+            ConfigKind::Trust => trust(node),
+            ConfigKind::Guards => guards(node),
+            ConfigKind::Setting => setting(node),
+            ConfigKind::Server | ConfigKind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
+            ConfigKind::Server | ConfigKind::Parts(_) | ConfigKind::Any => Reading::Exact(node.to_json()),
         }
     }
 
-    /// What a value must be, for people.
+    /// The valid values, as text for people.
     pub fn expected(self) -> String {
         match self {
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Time(MILLISECOND) => {
+            ConfigKind::Flag => "true or false".to_owned(),
+            ConfigKind::Time(MILLISECOND) => {
                 "a positive number of milliseconds, or text with a unit such as \"5s\"".to_owned()
             }
-            Kind::Time(_) => "a positive number of seconds, or text with a unit such as \"5s\"".to_owned(),
-            Kind::Pause => "a number of milliseconds, or text with a unit such as \"5s\"".to_owned(),
-            Kind::Count(least, UNBOUNDED..) => format!("a whole number from {least}"),
-            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
-            Kind::Number(least, most) => format!("a number from {least} to {most}"),
-            Kind::Size => "a positive number of bytes, or text with a unit such as \"16MiB\"".to_owned(),
-            Kind::Choice(words) => words.join(" or "),
-            Kind::Text(item) => item.one().to_owned(),
-            Kind::List(item) => format!("a list of {}", item.many()),
-            Kind::Pairs => "a map of names to texts".to_owned(),
-            Kind::Trust => "true, false or a list of absolute paths".to_owned(),
-            Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
-            Kind::Setting => "text, a number, true or false, a list or a map".to_owned(),
-            Kind::Server => "a map with a `command` or a `url`".to_owned(),
-            Kind::Parts(keys) => format!("a map with {}", ServerKey::names(keys).join(", ")),
-            Kind::Any => "anything".to_owned(),
+            ConfigKind::Time(_) => "a positive number of seconds, or text with a unit such as \"5s\"".to_owned(),
+            ConfigKind::Pause => "a number of milliseconds, or text with a unit such as \"5s\"".to_owned(),
+            ConfigKind::Count(least, UNBOUNDED..) => format!("a whole number from {least}"),
+            ConfigKind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            ConfigKind::Number(least, most) => format!("a number from {least} to {most}"),
+            ConfigKind::Size => "a positive number of bytes, or text with a unit such as \"16MiB\"".to_owned(),
+            ConfigKind::Choice(words) => words.join(" or "),
+            ConfigKind::Text(item) => item.one().to_owned(),
+            ConfigKind::List(item) => format!("a list of {}", item.many()),
+            ConfigKind::Pairs => "a map of names to texts".to_owned(),
+            ConfigKind::Trust => "true, false or a list of absolute paths".to_owned(),
+            ConfigKind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
+            ConfigKind::Setting => "text, a number, true or false, a list or a map".to_owned(),
+            ConfigKind::Server => "a map with a `command` or a `url`".to_owned(),
+            ConfigKind::Parts(keys) => format!("a map with {}", ServerKey::names(keys).join(", ")),
+            ConfigKind::Any => "anything".to_owned(),
         }
     }
 
     /// The JSON Schema of a value as it should be written.
     pub(crate) fn schema(self) -> Value {
         let texts = |pattern: &str| json!({"type": "array", "items": {"type": "string", "pattern": pattern}});
+        let words = |words: Vec<&str>| json!({"type": "array", "items": {"enum": words}});
         match self {
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::Time(_) => {
-                json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": TIME}]})
+            ConfigKind::Flag => json!({"type": "boolean"}),
+            ConfigKind::Time(_) => {
+                json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": POSITIVE_TIME}]})
             }
-            Kind::Pause => json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}]}),
-            Kind::Count(least, UNBOUNDED..) => json!({"type": "integer", "minimum": least}),
-            Kind::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
-            Kind::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),
-            Kind::Size => json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": SIZE}]}),
-            Kind::Choice(words) => json!({"enum": words}),
-            Kind::Text(item) => json!({"type": "string", "pattern": item.pattern()}),
-            Kind::List(item) => texts(item.pattern()),
-            Kind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-            Kind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
-            Kind::Guards => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": GUARDS}}]}),
-            Kind::Setting => json!({"type": ["string", "number", "boolean", "array", "object"]}),
-            Kind::Server => mcp::schema(),
-            Kind::Parts(_) => json!({"type": "object"}),
-            Kind::Any => json!(true),
+            ConfigKind::Pause => {
+                json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}]})
+            }
+            ConfigKind::Count(least, UNBOUNDED..) => json!({"type": "integer", "minimum": least}),
+            ConfigKind::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+            ConfigKind::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),
+            ConfigKind::Size => {
+                json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": SIZE}]})
+            }
+            ConfigKind::Choice(words) => json!({"enum": words}),
+            ConfigKind::Text(item) => json!({"type": "string", "pattern": item.pattern()}),
+            ConfigKind::List(Item::Agent) => {
+                words(AGENTS.iter().map(|agent| agent.name).filter(|name| Item::Agent.fits(name)).collect())
+            }
+            ConfigKind::List(Item::Socket) => words(BOX_SOCKETS.to_vec()),
+            ConfigKind::List(item) => texts(item.pattern()),
+            ConfigKind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            ConfigKind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
+            ConfigKind::Guards => json!({"anyOf": [{"type": "boolean"}, words(GUARDS.to_vec())]}),
+            ConfigKind::Setting => json!({"type": ["string", "number", "boolean", "array", "object"]}),
+            ConfigKind::Server => mcp::schema(),
+            ConfigKind::Parts(_) => json!({"type": "object"}),
+            ConfigKind::Any => json!(true),
         }
     }
 }
 
 const TIME: &str = units::DURATION_PATTERN;
-const SIZE: &str = units::SIZE_PATTERN;
+const POSITIVE_TIME: &str = units::POSITIVE_DURATION_PATTERN;
+const SIZE: &str = units::POSITIVE_SIZE_PATTERN;
 
 impl Item {
     pub(crate) fn fits(self, text: &str) -> bool {
@@ -181,7 +193,7 @@ impl Item {
             Item::Folder => !text.trim().is_empty() && !text.contains('\0'),
             Item::Absolute => text.starts_with('/') || text == "~" || text.starts_with("~/"),
             Item::Host => all(|letter| letter.is_ascii_alphanumeric() || "._-:[]/".contains(letter)) && is_host(text),
-            // 42 bytes, of which the first two name the algorithm.
+            // 42 bytes; the first two name the algorithm.
             Item::PublicKey => {
                 let known = ["RWQ", "RWR", "RWS", "RWT"];
                 text.len() == 56 && known.iter().any(|start| text.starts_with(start)) && all(is_base64)
@@ -255,7 +267,8 @@ fn is_base64(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "+/".contains(letter)
 }
 
-/// A name or address; the only slash is that of a prefix length, as a path or a scheme would promise what is not kept.
+/// A name or address. Only a prefix length may have a slash: a path or scheme would promise an effect that it does not
+/// have.
 fn is_host(text: &str) -> bool {
     let (host, rest) = text.split_once('/').map_or((text, None), |(host, rest)| (host, Some(rest)));
     let length = rest.map(|rest| rest.split(':').next().unwrap_or(rest));
@@ -269,7 +282,7 @@ fn keep<T>(reading: Reading<T>, fits: impl Fn(&T) -> bool) -> Reading<T> {
     }
 }
 
-/// A time as a number of milliseconds, whole where it can be.
+/// A time as a number of milliseconds, as an integer if possible.
 pub(crate) fn milliseconds(time: Duration) -> Value {
     match u64::try_from(time.as_millis()) {
         Ok(whole) if Duration::from_millis(whole) == time => Value::from(whole),
@@ -287,15 +300,6 @@ pub(crate) fn duration(value: &Value) -> Option<Duration> {
 
 fn number(number: f64) -> Value {
     Value::from(number)
-}
-
-fn pause(node: &Node) -> Reading<Value> {
-    let zero = match node {
-        Node::Whole(0) => Some(Reading::Exact(Value::from(0))),
-        Node::Text(text) if text.trim() == "0" => Some(Reading::Converted(Value::from(0))),
-        _ => None,
-    };
-    zero.unwrap_or_else(|| value::time(node, MILLISECOND).map(milliseconds))
 }
 
 fn pairs(node: &Node) -> Reading<Value> {
@@ -326,7 +330,7 @@ fn trust(node: &Node) -> Reading<Value> {
     }
 }
 
-/// All, none, or those in the list.
+/// All guards, none, or those in the list.
 fn guards(node: &Node) -> Reading<Value> {
     let known = |names: &Vec<String>| names.iter().all(|name| GUARDS.contains(&name.as_str()));
     match node {

@@ -1,4 +1,4 @@
-//! The layers, one upon the other: the machine's policy, the user's file, the project's, the environment, the command line.
+//! Combines the layers: the machine's policy, the user's file, the project's, the environment, the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use super::edit::says;
 use super::key::all;
-use super::kind::{Kind, duration, milliseconds};
+use super::kind::{ConfigKind, duration, milliseconds};
 use super::policy::{self, objection};
 use super::settings::USUAL_TIMEOUT;
 use super::variables;
-use super::written::{self, Said};
-use super::{Config, Ignored, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
+use super::written::{self, WrittenValue};
+use super::{Config, IgnoredValue, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
-use crate::load::Looked;
+use crate::load::StampSet;
 use crate::mcp;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value::Reading;
 
-/// The configuration that the files say, with what is said around them, which counts more.
+/// The configuration of the files, combined with the sources that override them.
 pub(crate) fn said_around(
     mut config: Config,
     env: &dyn Fn(&str) -> Option<String>,
@@ -35,11 +35,11 @@ pub(crate) fn said_around(
     config
 }
 
-/// Reads the user's file and those of projects, of which only so much is read.
+/// Reads the user's file and those of projects, within a budget.
 pub(crate) fn read_files(
     places: &Places,
     budget: &mut Option<Budget>,
-    looked: &mut Looked,
+    looked: &mut StampSet,
     problems: &mut Vec<Problem>,
 ) -> Config {
     let mut config = user_config(places, looked, problems);
@@ -52,7 +52,7 @@ pub(crate) fn read_files(
         {
             continue;
         }
-        // A server of a project is for who works in that project; what tightens holds for all within.
+        // A project's server is only for work in that very project. Settings that tighten apply to all projects within.
         let is_inner = places.project.as_deref() == Some(project);
         read(&path, project, Severity::Error, problems, |document, root| {
             looked.read(&path, document.state);
@@ -68,14 +68,14 @@ pub(crate) fn read_files(
     config
 }
 
-/// The files of the user and of projects, each with the folder from which on nobody else may write.
+/// The files of the user and of projects, each with the folder from which on no other user may write.
 pub(crate) fn owned_files(places: &Places) -> impl Iterator<Item = (PathBuf, &Path)> {
     let of_projects = places.projects().map(|project| (project.join(".ollm/config.yaml"), project));
     std::iter::once((places.config(), places.top())).chain(of_projects)
 }
 
 /// The machine's policy and the user's file.
-fn user_config(places: &Places, looked: &mut Looked, problems: &mut Vec<Problem>) -> Config {
+fn user_config(places: &Places, looked: &mut StampSet, problems: &mut Vec<Problem>) -> Config {
     let mut config = Config::default();
     policy::read(places, &mut config, problems);
     read(&places.config(), places.top(), Severity::Fatal, problems, |document, root| {
@@ -86,7 +86,7 @@ fn user_config(places: &Places, looked: &mut Looked, problems: &mut Vec<Problem>
                 Some(why) => {
                     let name = setting.key.path.rsplit('.').next().unwrap_or_default();
                     findings.push(ignored(said, format!("`{name}` is ignored: {why}"), "remove it from this file"));
-                    config.ignored.push(Ignored { setting, why });
+                    config.ignored.push(IgnoredValue { setting, why });
                 }
                 None => config.hear(setting),
             }
@@ -96,14 +96,14 @@ fn user_config(places: &Places, looked: &mut Looked, problems: &mut Vec<Problem>
     config
 }
 
-/// A value of somebody's file.
+/// A value of a file of this layer.
 fn of(layer: Layer) -> impl Fn(PathBuf, usize, usize) -> Origin {
     move |file, line, column| Origin::File { layer, file, line, column }
 }
 
-/// Reads a file that nobody else could have written, up to the folder `top`; `lost` is how bad it is when that fails.
+/// Reads a file if no other user could have written it, up to the folder `top`. `lost` is the severity of a failure.
 ///
-/// What the user forbade stands in the user's own file: where that cannot be read, the defaults would allow it.
+/// The user's file holds the user's prohibitions. If it is unreadable, the defaults would allow what it forbids.
 fn read(
     path: &Path,
     top: &Path,
@@ -120,7 +120,7 @@ fn read(
     parse(path, lost, problems, take);
 }
 
-/// Reads a file, whoever wrote it.
+/// Reads a file from any author.
 pub(super) fn parse(
     path: &Path,
     lost: Severity,
@@ -143,7 +143,7 @@ pub(super) fn parse(
     }
 }
 
-/// What it means that a file cannot be read.
+/// The text on what a failure to read a file means.
 fn means(lost: Severity) -> &'static str {
     match lost {
         Severity::Fatal => "nothing runs until it is corrected",
@@ -151,12 +151,12 @@ fn means(lost: Severity) -> &'static str {
     }
 }
 
-/// What one file says as settings, with their positions.
+/// The settings in one file, with their positions.
 pub(super) fn settings(
     document: &Document<'_>,
-    said: Vec<Said>,
+    said: Vec<WrittenValue>,
     origin: &dyn Fn(PathBuf, usize, usize) -> Origin,
-) -> impl Iterator<Item = (Setting, Said)> {
+) -> impl Iterator<Item = (Setting, WrittenValue)> {
     let said = as_written(document, said);
     said.into_iter().map(move |said| {
         let at = document.locate(&said.spot);
@@ -165,12 +165,14 @@ pub(super) fn settings(
     })
 }
 
-/// Settings of extensions in the letters of the file, where they look like a number or a flag: only the extension's manifest
-/// knows whether `01234` is one.
-fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
-    let open = |said: &&mut Said| said.key.kind == Kind::Setting && (said.value.is_number() || said.value.is_boolean());
+/// Keeps the original text of extension settings that look like numbers or flags. Only the extension's manifest knows
+/// whether `01234` is a number.
+fn as_written(document: &Document<'_>, mut said: Vec<WrittenValue>) -> Vec<WrittenValue> {
+    let open = |said: &&mut WrittenValue| {
+        said.key.kind == ConfigKind::Setting && (said.value.is_number() || said.value.is_boolean())
+    };
     for said in said.iter_mut().filter(open) {
-        // What has quotes, a tag or anything else around it is not those letters alone.
+        // A quoted or tagged value is not only this text.
         let means = |letters: &&str| parse_yaml(letters).is_ok_and(|node| node.to_json() == said.value);
         let letters = document.letters(&said.spot);
         if let Some(letters) = letters.filter(|letters| !says(&said.value, letters) && means(letters)) {
@@ -180,34 +182,34 @@ fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
     said
 }
 
-/// What becomes of a project's word.
-enum Heard {
+/// The result for a project's value.
+enum ProjectWord {
     Counts,
     CountsForOwn,
-    /// It says what applies anyway.
+    /// It repeats the value that already applies.
     Same,
     Ignored(String),
 }
 
-/// The project's word: heard where it makes things stricter.
-fn tighten(config: &mut Config, setting: Setting, said: Said) -> Option<Finding> {
-    let heard = objection(config, &setting).map_or_else(|| judge(config, &setting), Heard::Ignored);
+/// Applies a project's value if it makes something stricter.
+fn tighten(config: &mut Config, setting: Setting, said: WrittenValue) -> Option<Finding> {
+    let heard = objection(config, &setting).map_or_else(|| judge(config, &setting), ProjectWord::Ignored);
     match heard {
-        Heard::Counts => config.put(setting),
-        Heard::CountsForOwn => config.own.push(setting),
-        Heard::Same => {}
-        Heard::Ignored(why) => {
+        ProjectWord::Counts => config.put(setting),
+        ProjectWord::CountsForOwn => config.own.push(setting),
+        ProjectWord::Same => {}
+        ProjectWord::Ignored(why) => {
             let name = said.path.rsplit('.').next().unwrap_or_default();
             let message = format!("`{name}` is ignored in a project: {why}");
             let finding = ignored(said, message, "set it in the user's own config.yaml");
-            config.ignored.push(Ignored { setting, why });
+            config.ignored.push(IgnoredValue { setting, why });
             return Some(finding);
         }
     }
     None
 }
 
-fn judge(config: &Config, setting: &Setting) -> Heard {
+fn judge(config: &Config, setting: &Setting) -> ProjectWord {
     let key = setting.key;
     let now = if key.is_open() {
         config.said(&setting.path).map(|said| said.value.clone())
@@ -217,25 +219,25 @@ fn judge(config: &Config, setting: &Setting) -> Heard {
     let same = now.as_ref() == Some(&setting.value);
     match key.project {
         Project::Only(value, why) => match serde_json::from_str::<Value>(value) {
-            Ok(only) if only == setting.value => Heard::Counts,
-            _ => Heard::Ignored(why.to_owned()),
+            Ok(only) if only == setting.value => ProjectWord::Counts,
+            _ => ProjectWord::Ignored(why.to_owned()),
         },
-        Project::Any => Heard::Counts,
-        _ if same => Heard::Same,
-        Project::Never(why) => Heard::Ignored(why.to_owned()),
-        Project::New(why) => now.map_or(Heard::Counts, |_| Heard::Ignored(why.to_owned())),
-        Project::More(why) if lacks(&setting.value, now.as_ref()) => Heard::Ignored(why.to_owned()),
-        Project::More(_) => Heard::Counts,
+        Project::Any => ProjectWord::Counts,
+        _ if same => ProjectWord::Same,
+        Project::Never(why) => ProjectWord::Ignored(why.to_owned()),
+        Project::New(why) => now.map_or(ProjectWord::Counts, |_| ProjectWord::Ignored(why.to_owned())),
+        Project::More(why) if lacks(&setting.value, now.as_ref()) => ProjectWord::Ignored(why.to_owned()),
+        Project::More(_) => ProjectWord::Counts,
         Project::Lower => match now.filter(|now| setting.value.as_f64() > now.as_f64()) {
-            Some(now) => Heard::Ignored(format!("it may only be less than {now}")),
-            None => Heard::Counts,
+            Some(now) => ProjectWord::Ignored(format!("it may only be less than {now}")),
+            None => ProjectWord::Counts,
         },
         Project::OwnLower => {
             let usual = now.as_ref().and_then(duration).unwrap_or(USUAL_TIMEOUT);
             match duration(&setting.value) {
-                Some(time) if time < usual => Heard::CountsForOwn,
-                Some(time) if time == usual => Heard::Same,
-                _ => Heard::Ignored(format!("it may only be shorter than {usual:?}")),
+                Some(time) if time < usual => ProjectWord::CountsForOwn,
+                Some(time) if time == usual => ProjectWord::Same,
+                _ => ProjectWord::Ignored(format!("it may only be shorter than {usual:?}")),
             }
         }
     }
@@ -248,7 +250,7 @@ pub(super) fn lacks(list: &Value, other: Option<&Value>) -> bool {
     other.map(items).unwrap_or_default().iter().any(|item| !has.contains(item))
 }
 
-fn ignored(said: Said, message: String, help: &str) -> Finding {
+fn ignored(said: WrittenValue, message: String, help: &str) -> Finding {
     Finding {
         code: Code::Ignored,
         severity: Severity::Warning,
@@ -260,7 +262,7 @@ fn ignored(said: Said, message: String, help: &str) -> Finding {
     }
 }
 
-/// What the command line says.
+/// Applies the settings of the command line.
 fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<Problem>) {
     let Overrides { enabled, timeout, settings, tightening } = overrides;
     let enabled = enabled.map(|enabled| ("hooks.enabled", Value::from(enabled)));
@@ -277,7 +279,7 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
         };
         if let Some((why, help)) = objection {
             problems.push(unheard(Path::new("the command line"), path, &why, help));
-            config.ignored.push(Ignored { setting, why });
+            config.ignored.push(IgnoredValue { setting, why });
             continue;
         }
         config.own.retain(|own| own.key != key);
@@ -285,17 +287,17 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
     }
 }
 
-/// Why the command line may not say this: it is a guard, and would be looser than the files have it.
+/// Why the command line may not set this: it is a guard, and would become looser than in the files.
 ///
-/// What is said about approvals is never loosened for one run: an agent behind a process that hides it looks like a
-/// person, and an approval outlasts the run.
+/// Rules about approvals are never loosened for one run. An agent behind a process that hides it looks like a person,
+/// and an approval lasts longer than the run.
 fn loose(config: &Config, setting: &Setting, by_agent: bool) -> Option<&'static str> {
     let key = setting.key;
     let about_approvals = matches!(key.project, Project::Only(..)) && config.said(key.path).is_some();
     let is_loose = key.safety == Safety::Critical
         && (by_agent || about_approvals)
         && config.value(key.path) != setting.value
-        && matches!(judge(config, setting), Heard::Ignored(_));
+        && matches!(judge(config, setting), ProjectWord::Ignored(_));
     is_loose.then_some(if by_agent { "an agent may only make it stricter" } else { "only a file may make it looser" })
 }
 
@@ -307,12 +309,12 @@ pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem
     }
 }
 
-/// A problem without what may be a secret: neither the value nor its line is shown where a name promises one, nor where
-/// settings of extensions stand, of which only their manifests know what they are.
+/// Removes possible secrets from a problem: the value and its line are hidden if a name suggests a secret. They are
+/// also hidden for settings of extensions, because only a manifest knows which of those are secret.
 pub(crate) fn discreet(problem: Problem) -> Problem {
     let known = |word: &str| all().any(|key| key.path.rsplit('.').next() == Some(word));
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-    // Also where it is mistyped; a long word is none.
+    // This includes misspelt names; a long word is not a misspelling.
     let is_settings = |word: &str| word.len() < 16 && strsim::damerau_levenshtein(word, "settings") <= 2;
     let promises = |word: &str| (looks_secret(word) && !known(word)) || is_settings(word);
     let betrays = |text: &str| text.split(|letter| !is_part(letter)).any(promises);
@@ -323,7 +325,7 @@ pub(crate) fn discreet(problem: Problem) -> Problem {
     Problem { value: problem.value.map(|_| "(hidden)".to_owned()), snippet: None, ..problem }
 }
 
-/// Why a file of this layer would not be heard with this.
+/// Why a file of this layer may not set this value.
 pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &str, node: &Node) -> Option<String> {
     let mut problems = Vec::new();
     let mut config = Config::default();
@@ -336,8 +338,8 @@ pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &s
     if layer == Layer::User {
         return None;
     }
-    match judge(&user_config(places, &mut Looked::default(), &mut problems), &setting) {
-        Heard::Ignored(why) => Some(why),
-        Heard::Counts | Heard::CountsForOwn | Heard::Same => None,
+    match judge(&user_config(places, &mut StampSet::default(), &mut problems), &setting) {
+        ProjectWord::Ignored(why) => Some(why),
+        ProjectWord::Counts | ProjectWord::CountsForOwn | ProjectWord::Same => None,
     }
 }

@@ -1,20 +1,20 @@
-//! Older names of settings: still read, with a notice, and written anew by `config migrate`.
+//! Older names of settings: still read, with a notice; `config migrate` replaces them.
 
 use std::time::Duration;
 
-use super::key::{Place, place};
-use super::kind::Kind;
+use super::key::{KeyPlace, place};
+use super::kind::ConfigKind;
 
-/// An older name, today's path, and, if it was written in another unit, its kind.
-type Older = (&'static str, &'static str, Option<Kind>);
+/// An older name, the present path, and its kind if the older unit was different.
+type Older = (&'static str, &'static str, Option<ConfigKind>);
 
-/// The flat names that came before sections, and 004's own spelling, whose timeout counts seconds.
+/// The flat names from before there were sections, and the spelling of 004, whose timeout is in seconds.
 const OLDER: &[Older] = &[
     ("hooksEnabled", "hooks.enabled", None),
     ("hooks_enabled", "hooks.enabled", None),
     ("hookTimeout", "hooks.timeout", None),
     ("hooksTimeout", "hooks.timeout", None),
-    ("hooks_timeout", "hooks.timeout", Some(Kind::Time(Duration::from_secs(1)))),
+    ("hooks_timeout", "hooks.timeout", Some(ConfigKind::Time(Duration::from_secs(1)))),
     ("trustWorkspace", "hooks.trustWorkspace", None),
     ("trustedWorkspace", "hooks.trustWorkspace", None),
     ("trust_workspace", "hooks.trustWorkspace", None),
@@ -29,8 +29,8 @@ const OLDER: &[Older] = &[
     ("hooks.rateLimit.cooldown", "hooks.rateLimit.cooldownMs", None),
 ];
 
-/// Today's path of an older one: one of the flat names, or a known name in `snake_case` or `kebab-case`.
-pub(crate) fn today(path: &[&str]) -> Option<(Vec<String>, Option<Kind>)> {
+/// The present path for an older one: a flat name, or a known name in `snake_case` or `kebab-case`.
+pub(crate) fn today(path: &[&str]) -> Option<(Vec<String>, Option<ConfigKind>)> {
     let written = path.join(".");
     if let Some((_, today, kind)) = OLDER.iter().find(|(older, ..)| *older == written) {
         return Some((today.split('.').map(str::to_owned).collect(), *kind));
@@ -38,21 +38,21 @@ pub(crate) fn today(path: &[&str]) -> Option<(Vec<String>, Option<Kind>)> {
     let (last, section) = path.split_last()?;
     let name = camel(last)?;
     let today: Vec<&str> = section.iter().copied().chain([name.as_str()]).collect();
-    let known = matches!(place(&today), Place::Leaf(_) | Place::Section);
+    let known = matches!(place(&today), KeyPlace::Leaf(_) | KeyPlace::Section);
     known.then(|| (today.iter().map(|&name| name.to_owned()).collect(), None))
 }
 
-/// The name in camelCase, if it is written with lines between its words.
+/// The name in camelCase, if it is written with `_` or `-` between its words.
 pub(crate) fn camel(name: &str) -> Option<String> {
     let mut words = name.split(['_', '-']);
-    let first = words.next()?.to_owned();
-    let rest: String = words
+    let first = words.next().filter(|first| !first.is_empty())?.to_owned();
+    let rest = words
         .map(|word| {
             let mut letters = word.chars();
-            letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+            letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
         })
-        .collect();
-    (!rest.is_empty() && !first.is_empty()).then(|| first + &rest)
+        .collect::<Option<String>>()?;
+    (!rest.is_empty()).then(|| first + &rest)
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     fn every_older_name_leads_to_a_setting_there_is_and_is_none_itself() {
         for (older, today, _) in OLDER {
             let parts: Vec<&str> = today.split('.').collect();
-            assert!(matches!(place(&parts), Place::Leaf(_) | Place::Section), "{today}");
+            assert!(matches!(place(&parts), KeyPlace::Leaf(_) | KeyPlace::Section), "{today}");
             assert!(KEYS.iter().all(|key| key.path != *older), "{older}");
         }
     }

@@ -9,7 +9,7 @@ use ollm_store::{Owners, Why};
 use serde_json::Value;
 
 use super::key::{Project, SetBy};
-use super::kind::Kind;
+use super::kind::ConfigKind;
 use super::layer::{self, lacks};
 use super::written;
 use super::{Config, Origin, Setting};
@@ -17,10 +17,11 @@ use crate::file::{Finding, whole_file};
 use crate::place::{Places, PolicyFile};
 use crate::problem::{Problem, Severity};
 
-/// A group that nobody is in: no group may write to the policy.
+/// The id of no group: no group may write to the policy.
 const NO_GROUP: u32 = u32::MAX;
 
-/// Reads the policy, if there is one. One that is there but cannot be relied on is fatal: without it all is looser.
+/// Reads the policy, if there is one. A policy that is unsafe or invalid is fatal: without it, everything would be
+/// looser.
 pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Problem>) {
     let Some(policy) = &places.policy else { return };
     let path = &policy.path;
@@ -36,7 +37,7 @@ pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Prob
         let (said, mut findings) = written::read(root, Severity::Fatal);
         let origin = |file: PathBuf, line, column| Origin::Policy { file, line, column };
         for (setting, said) in layer::settings(document, said, &origin) {
-            if setting.key.kind == Kind::Server {
+            if setting.key.kind == ConfigKind::Server {
                 findings.push(no_servers(&setting, said.spot));
             } else if setting.path != "version" {
                 config.policy.push(setting.clone());
@@ -51,7 +52,7 @@ pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Prob
     }
 }
 
-/// Why a file of the policy could be somebody else's work than root's.
+/// Why a user other than root could have written a file of the policy.
 pub(crate) fn unsafe_place(policy: &PolicyFile, path: &Path) -> Option<Problem> {
     let folder = policy.folder();
     let why = Owners::new(policy.owner, NO_GROUP).check(path, folder).err()?;
@@ -83,7 +84,7 @@ fn no_servers(setting: &Setting, spot: crate::node::Spot) -> Finding {
     }
 }
 
-/// Why the policy does not let somebody else's value apply, naming the file.
+/// Why the policy overrides a value from another source; the text names the file.
 pub(super) fn objection(config: &Config, setting: &Setting) -> Option<String> {
     if setting.key.set_by == SetBy::Policy {
         return Some("only the machine's policy sets it".to_owned());
@@ -105,17 +106,17 @@ pub(super) fn objection(config: &Config, setting: &Setting) -> Option<String> {
 }
 
 impl Config {
-    /// What the machine's policy says about a setting.
+    /// The policy's value of a setting.
     pub fn fixed(&self, path: &str) -> Option<&Setting> {
         self.policy.iter().find(|fixed| fixed.path == path)
     }
 
-    /// The configuration as if the machine's policy alone spoke.
+    /// The configuration with only the policy's values.
     pub(crate) fn of_policy(&self) -> Config {
         Config { said: self.policy.clone(), ..Config::default() }
     }
 
-    /// Everything that the machine's policy says.
+    /// All values of the policy.
     pub fn policy(&self) -> &[Setting] {
         &self.policy
     }

@@ -1,11 +1,11 @@
-//! What the table says to people and to editors: the reference of all settings, and the JSON Schema of `config.yaml`.
+//! Makes texts from the table: the reference of all settings, and the JSON Schema of `config.yaml`.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::key::{KEYS, Key, Project, Safety, SetBy, all};
-use super::kind::Kind;
+use super::key::{KEYS, Key, Project, Safety, SetBy, all, map_of};
+use super::kind::ConfigKind;
 
 /// All settings as a table in Markdown.
 pub fn key_table() -> String {
@@ -34,7 +34,7 @@ pub fn key_table() -> String {
     text
 }
 
-/// How much depends on it, in a sign.
+/// A sign for how much safety depends on a setting.
 fn mark(key: &Key) -> &'static str {
     match key.safety {
         Safety::Plain => "",
@@ -55,9 +55,9 @@ fn project(key: &Key) -> String {
     }
 }
 
-/// What it may be, as a sentence.
-fn values(kind: Kind) -> String {
-    if let Kind::Choice(words) = kind {
+/// The valid values, as a sentence.
+fn values(kind: ConfigKind) -> String {
+    if let ConfigKind::Choice(words) = kind {
         return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ") + ".";
     }
     let text = kind.expected();
@@ -108,10 +108,18 @@ fn insert(section: &mut Map<String, Value>, parts: &[&str], key: &Key) {
 }
 
 fn leaf(key: &Key) -> Value {
-    if key.kind == Kind::Any {
+    if key.kind == ConfigKind::Any {
         return json!(true);
     }
     let Value::Object(mut leaf) = key.kind.schema() else { return json!(true) };
+    let parts: Vec<&str> = key.path.split('.').collect();
+    if let Some(names) = map_of(&parts) {
+        let schema = |setting: &str| KEYS.iter().find(|key| key.path == setting).map(|key| key.kind.schema());
+        let names: Map<String, Value> =
+            names.iter().filter_map(|(name, setting)| Some(((*name).to_owned(), schema(setting)?))).collect();
+        let map = json!({"type": "object", "properties": names, "additionalProperties": false});
+        leaf = Map::from_iter([("anyOf".to_owned(), json!([leaf, map]))]);
+    }
     leaf.insert("description".to_owned(), json!(key.about));
     if key.default != "null" {
         leaf.insert("default".to_owned(), key.default_value());

@@ -1,9 +1,9 @@
-//! The settings as the parts of the program use them.
+//! The settings in the types that the parts of the program use.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{DefaultBox, Layer, RateLimit, Rules};
+use ollm_protocol::{DefaultBox, Layer, RateLimit, Rules, Source};
 use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
@@ -12,13 +12,13 @@ use super::workspace::{covered_by_all, covers, is_own_work};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
-/// What applies as `hooks.timeout` where nobody says anything.
+/// The default of `hooks.timeout`.
 pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The names of the built-in guards.
 pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
 
-/// The programs whose sockets a box can leave open.
+/// The programs whose sockets a box can allow.
 pub const BOX_SOCKETS: &[&str] = &[
     "docker",
     "podman",
@@ -29,26 +29,33 @@ pub const BOX_SOCKETS: &[&str] = &[
     "screen",
     "zellij",
     "emacs",
+    "nvim",
+    "sway",
+    "i3",
+    "hyprland",
+    "kitty",
+    "wezterm",
+    "vscode",
     "libvirt",
     "lxd",
     "snapd",
 ];
 
-/// What applies to all hooks.
+/// The settings for all hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSettings {
     /// Whether hooks run at all.
     pub enabled: bool,
-    /// Who says so: `FILE:LINE:COLUMN`, the name of a variable, `the command line` or `default`.
+    /// Its origin: `FILE:LINE:COLUMN`, the name of a variable, `the command line` or `default`.
     pub enabled_from: String,
-    /// A timeout for hooks that have none of their own.
+    /// The timeout of hooks that declare none.
     pub timeout: Option<Duration>,
-    /// A shorter one for the project's own hooks, which is all a project can ask for: a shorter one for the user's hooks
-    /// would let a project switch guards off by never letting them finish.
+    /// A shorter timeout for the project's own hooks. A project cannot shorten the timeout of the user's hooks: that
+    /// would switch guards off by never letting them finish.
     pub workspace_timeout: Option<Duration>,
     /// Whether hooks that came with a project need no approval.
     pub trust_workspace: bool,
-    /// The projects we are in whose hooks need it all the same.
+    /// The projects we are in whose hooks need approval in any case.
     pub untrusted_projects: Vec<PathBuf>,
     /// Whether an unapproved hook that fits blocks the operation.
     pub untrusted_blocks: bool,
@@ -56,7 +63,7 @@ pub struct HookSettings {
     pub whitelist: Vec<String>,
     /// The built-in guards that are on, out of [`GUARDS`].
     pub guards: Vec<String>,
-    /// How often hooks may run, all together.
+    /// How often all hooks together may run.
     pub rate_limit: RateLimit,
     /// The hosts and addresses that an `http` hook may reach although they are loopback or private.
     pub http_allow: Vec<String>,
@@ -66,24 +73,24 @@ pub struct HookSettings {
     pub pins: Vec<String>,
     /// The agents whose own hooks are read where they are.
     pub read: Vec<String>,
-    /// Whether hooks that declare no permissions are held to the least.
+    /// Whether hooks without declared permissions run in a box with the minimum.
     pub default_box: DefaultBox,
 }
 
-/// What applies to extensions.
+/// The settings for extensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtensionSettings {
     /// Whether they are loaded at all.
     pub enabled: bool,
-    /// The folders in which they are looked for, absolute.
+    /// The folders with extensions, absolute.
     pub directories: Vec<PathBuf>,
-    /// Whether a new one is on without being switched on.
+    /// Whether a new extension is on by default.
     pub auto_enable: bool,
-    /// What the user set for them: `extensions.settings.NAME.KEY`.
+    /// The user's settings for them: `extensions.settings.NAME.KEY`.
     pub settings: Vec<Setting>,
 }
 
-/// Where extensions are downloaded from, and what makes one verified.
+/// The sources of downloads, and the rules for verifying them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DownloadSettings {
     /// The indexes, the first that has a name counts.
@@ -94,33 +101,33 @@ pub struct DownloadSettings {
     pub pins: Vec<String>,
 }
 
-/// What applies to MCP servers.
+/// The settings for MCP servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpSettings {
     /// Whether they are started at all.
     pub enabled: bool,
-    /// How long one may take to answer for the first time.
+    /// The time limit for a server's first answer.
     pub connection_timeout: Duration,
     /// How long a call of a tool may take.
     pub tool_timeout: Duration,
-    /// How long one that starts with its first call may be unused; for ever when absent.
+    /// The idle time after which a server that starts with its first call is ended; without it, never.
     pub idle_timeout: Option<Duration>,
     /// Whether one that crashed is started again.
     pub auto_restart: bool,
     /// Whether one may ask the model: `ask`, `allow` or `deny`.
     pub sampling: String,
-    /// Whether those that declare no permissions are held to the least.
+    /// Whether servers without declared permissions run in a box with the minimum.
     pub default_box: DefaultBox,
 }
 
-/// What applies to the records of dispatches.
+/// The settings for the records of dispatches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSettings {
-    /// Whether there are any.
+    /// Whether records are written.
     pub enabled: bool,
     /// How they are shown: `json`, `pretty` or `compact`.
     pub format: String,
-    /// How large a file of them may grow, in bytes.
+    /// The largest size of a record file, in bytes.
     pub max_size: u64,
     /// How many files are kept.
     pub max_files: u64,
@@ -128,23 +135,25 @@ pub struct TraceSettings {
     pub whole_payload: bool,
 }
 
-/// What programs that watch long-running commands are told; nothing unless it is configured.
+/// The settings for programs that monitor long-running commands; without them, nothing is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TelemetrySettings {
     /// The collector that takes spans, by OTLP over HTTP.
     pub otlp_endpoint: Option<String>,
     /// The variable that holds headers for the collector.
     pub otlp_headers: Option<String>,
-    /// The address at which Prometheus can ask.
+    /// Whether spans have the data of their events.
+    pub otlp_data: bool,
+    /// The address that Prometheus can query.
     pub prometheus_listen: Option<String>,
 }
 
-/// What applies to the log file.
+/// The settings for the log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// What it holds: `off`, `error`, `warn`, `info`, `debug` or `trace`.
+    /// Its level: `off`, `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
-    /// How large it may grow, in bytes.
+    /// Its largest size, in bytes.
     pub max_size: u64,
 }
 
@@ -155,14 +164,14 @@ impl Default for HookSettings {
 }
 
 impl HookSettings {
-    /// What the user's hooks are checked against.
+    /// The rules that the user's hooks are checked against.
     pub fn rules(&self) -> Rules {
         Rules { whitelist: self.whitelist.clone(), timeout: self.timeout, default_box: self.default_box }
     }
 }
 
 impl Config {
-    /// What applies to all hooks.
+    /// The settings for all hooks.
     pub fn hooks(&self, places: &Places) -> HookSettings {
         let enabled = self.said("hooks.enabled");
         let origin = enabled.map_or(&Origin::Default, |setting| &setting.origin);
@@ -195,7 +204,16 @@ impl Config {
         }
     }
 
-    /// The key that must have signed the approvals, if one must.
+    /// The setting with a default for hooks of this source and layer, if there is one.
+    pub fn default_for(&self, path: &str, source: Source, layer: Layer) -> Option<&Setting> {
+        let own = || self.own.iter().find(|own| own.path == path && layer == Layer::Workspace);
+        match source {
+            Source::Policy => self.policy().iter().find(|setting| setting.path == path),
+            _ => own().or_else(|| self.said(path)),
+        }
+    }
+
+    /// The key that must have signed the approvals, if a signature is required.
     pub fn approval_key(&self, places: &Places) -> Option<ApprovalKey> {
         let setting = self.said("hooks.approvalKey")?;
         Some(ApprovalKey {
@@ -206,7 +224,7 @@ impl Config {
         })
     }
 
-    /// What applies to extensions.
+    /// The settings for extensions.
     pub fn extensions(&self, places: &Places) -> ExtensionSettings {
         let directories = self.texts("extensions.directories");
         ExtensionSettings {
@@ -217,7 +235,7 @@ impl Config {
         }
     }
 
-    /// Where extensions are downloaded from, and what makes one verified.
+    /// The sources of downloads, and the rules for verifying them.
     pub fn downloads(&self) -> DownloadSettings {
         DownloadSettings {
             indexes: self.texts("extensions.indexes"),
@@ -226,9 +244,9 @@ impl Config {
         }
     }
 
-    /// The folders in which extensions are looked for, and whose they are, the user's first, then those of projects, outermost
-    /// first. Only the user says which they are, so all are the user's but those that lie in every project: it makes no
-    /// difference where one stands. None where no extension is loaded.
+    /// The folders with extensions, each with its layer. The user's come first, then those of projects, outermost
+    /// first. Only the user configures them, so all are the user's except those relative to each project. `None` if
+    /// extensions are off.
     pub(crate) fn extension_folders(&self, places: &Places) -> Option<Vec<(PathBuf, Layer)>> {
         if !self.flag("extensions.enabled") {
             return None;
@@ -244,7 +262,7 @@ impl Config {
         Some(folders)
     }
 
-    /// What applies to MCP servers.
+    /// The settings for MCP servers.
     pub fn mcp(&self) -> McpSettings {
         McpSettings {
             enabled: self.flag("mcp.enabled"),
@@ -257,20 +275,21 @@ impl Config {
         }
     }
 
-    /// What is said about the model, by name: `provider`, `name`, `baseUrl`, `temperature` and whatever else is handed on.
+    /// The settings of the model, by name: `provider`, `name`, `baseUrl`, `temperature` and all others that are passed
+    /// on.
     pub fn model(&self) -> Vec<(String, Setting)> {
         let named = |setting: &Setting| Some((setting.path.strip_prefix("model.")?.to_owned(), setting.clone()));
         self.said.iter().filter_map(named).collect()
     }
 
-    /// What hooks are told about the person below `user.preferences` or `user.settings`, by name.
+    /// The entries below `user.preferences` or `user.settings` that hooks get, by name.
     pub fn user(&self, section: &str) -> Map<String, Value> {
         let start = format!("user.{section}.");
         let named = |setting: &Setting| Some((setting.path.strip_prefix(&start)?.to_owned(), setting.value.clone()));
         self.said.iter().filter_map(named).filter(|(_, value)| !value.is_null()).collect()
     }
 
-    /// What applies to the records of dispatches.
+    /// The settings for the records of dispatches.
     pub fn trace(&self) -> TraceSettings {
         TraceSettings {
             enabled: self.flag("trace.enabled"),
@@ -281,17 +300,18 @@ impl Config {
         }
     }
 
-    /// What applies to the log file.
+    /// The settings for the log file.
     pub fn log(&self) -> LogSettings {
         LogSettings { level: self.text("log.level"), max_size: self.value("log.maxSize").as_u64().unwrap_or_default() }
     }
 
-    /// What programs that watch long-running commands are told.
+    /// The settings for programs that monitor long-running commands.
     pub fn telemetry(&self) -> TelemetrySettings {
         let text = |path: &str| Some(self.text(path)).filter(|text| !text.is_empty());
         TelemetrySettings {
             otlp_endpoint: text("telemetry.otlp.endpoint"),
             otlp_headers: text("telemetry.otlp.headersEnv"),
+            otlp_data: self.flag("telemetry.otlp.data"),
             prometheus_listen: text("telemetry.prometheus.listen"),
         }
     }
@@ -322,8 +342,8 @@ impl Config {
         self.value("hooks.trustWorkspace") == true
     }
 
-    /// Whether a project needs no approval: all projects, or it is one of the paths or below one of them, with links
-    /// resolved, and nobody else's within it.
+    /// Whether a project needs no approval: because all projects are trusted, or because the list has it or a folder
+    /// above it, with links resolved. The project must not contain other people's work.
     fn trusts(&self, project: &Path, places: &Places) -> bool {
         let Ok(project) = project.canonicalize() else { return false };
         let Value::Array(_) = self.value("hooks.trustWorkspace") else {

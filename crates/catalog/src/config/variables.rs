@@ -1,4 +1,4 @@
-//! What the variables of the environment say; none of them loosens a guard.
+//! Reads settings from environment variables; no variable loosens a guard.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use ollm_protocol::Code;
 
 use super::layer::unheard;
 use super::policy::objection;
-use super::{Config, Ignored, KEYS, Key, Origin, Safety, Setting};
+use super::{Config, IgnoredValue, KEYS, Key, Origin, Safety, Setting};
 use crate::file::whole_file;
 use crate::node::Node;
 use crate::problem::{Problem, Severity};
 use crate::value::Reading;
 
-/// What the environment says.
+/// Applies the settings in the environment.
 pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<Problem>) {
     for key in KEYS {
         let own = key.variable.map(|name| (name, key.kind));
@@ -29,7 +29,7 @@ pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, pr
                     let setting = Setting { path: key.path.to_owned(), key, value, origin };
                     if let Some(why) = objection(config, &setting) {
                         problems.push(unheard(Path::new(name), key.path, &why, &format!("unset {name}")));
-                        config.ignored.push(Ignored { setting, why });
+                        config.ignored.push(IgnoredValue { setting, why });
                         continue;
                     }
                     config.own.retain(|own| own.key != key);
@@ -41,7 +41,7 @@ pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, pr
     }
 }
 
-/// Whether a variable would make a guard weaker than the files have it.
+/// Whether a variable would make a guard looser than in the files.
 fn loosens(config: &Config, key: &Key, value: &Value) -> bool {
     let only = key.variable_only.and_then(|only| serde_json::from_str::<Value>(only).ok());
     only.is_some_and(|only| *value != only && *value != config.value(key.path))
@@ -68,9 +68,9 @@ fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
     }
 }
 
-/// Variables that are almost, and only almost, named like one of ours.
+/// Variables whose names are similar to one of ours, but not equal.
 pub fn mistyped_variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Problem> {
-    /// How many letters may be wrong: others have names of their own that begin like ours.
+    /// The most wrong letters. Names with more are names of their own with the same prefix.
     const SLIPS: usize = 2;
     let ours = || KEYS.iter().flat_map(|key| key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name)));
     let unknown = names.filter(|name| name.starts_with("OLLM_") && name.len() <= 64 && !ours().any(|own| own == *name));

@@ -1,10 +1,11 @@
-//! How far `hooks.trustWorkspace` reaches: over the projects that a person listed, and not over what others put into them.
+//! Decides which projects `hooks.trustWorkspace` covers: those that a person listed, without other people's work inside
+//! them.
 
 use std::path::Path;
 
 use crate::place::is_project;
 
-/// Folders whose content somebody else wrote.
+/// Folders whose content other people wrote.
 const VENDORED: &[&str] = &[
     "node_modules",
     "bower_components",
@@ -29,12 +30,14 @@ const VENDORED: &[&str] = &[
     "deps",
 ];
 
-/// Whether trust in all that lies at or below `listed` covers a project. Both paths are real ones, `home` is our own folder.
+/// Whether trust in everything at or below `listed` covers a project. Both paths are real paths, and `home` is our own
+/// folder.
 ///
-/// It does not cover what lies in a vendored folder below `listed`, nor a repository within a project: a clone, a submodule.
+/// Trust covers neither vendored folders below `listed`, nor repositories within a project, such as clones and
+/// submodules.
 pub(super) fn covers(listed: &Path, project: &Path, home: &Path) -> bool {
     let Ok(below) = project.strip_prefix(listed) else { return false };
-    // From the listed folder down to the project.
+    // The folders from the listed one down to the project.
     let way: Vec<&Path> = project.ancestors().take(below.iter().count() + 1).collect();
     let way = || way.iter().rev();
     let trusted = way().position(|folder| is_project(folder, home)).unwrap_or_default();
@@ -43,13 +46,13 @@ pub(super) fn covers(listed: &Path, project: &Path, home: &Path) -> bool {
     !is_nested && !below.iter().any(is_vendored)
 }
 
-/// Whether trust in all projects covers one: not what others put into an enclosing one.
+/// Whether trust in all projects covers this one; it does not cover other people's work in a project around it.
 pub(super) fn covered_by_all(project: &Path, home: &Path) -> bool {
     let outermost = project.ancestors().filter(|folder| is_project(folder, home)).last().unwrap_or(project);
     covers(outermost, project, home)
 }
 
-/// Whether all that a project declares lies where trust reaches: a link may lead to what somebody else wrote.
+/// Whether all declarations of a project lie where trust covers them: a link may lead to other people's work.
 pub(super) fn is_own_work(project: &Path, covers: impl Fn(&Path) -> bool) -> bool {
     let folder = project.join(".ollm");
     let folders = ["", "hooks", "hooks/trusted", "extensions", "settings"].map(|name| folder.join(name));

@@ -1,10 +1,10 @@
-//! What one `config.yaml` says, each value with its place.
+//! Reads the settings of one `config.yaml`, each value with its place.
 
 use ollm_protocol::{Code, Remedy, Source, nearest};
 use serde_json::Value;
 
-use super::key::{Key, Place, Safety, guards, names, of_server, place};
-use super::kind::Kind;
+use super::key::{Key, KeyPlace, Safety, guards, map_of, names, of_server, place};
+use super::kind::ConfigKind;
 use super::older;
 use crate::file::Finding;
 use crate::mcp;
@@ -12,26 +12,26 @@ use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::{self, Reading};
 
-/// The newest form of the file that we know.
+/// The newest version of the file format that we know.
 const VERSION: u64 = 1;
 
-/// A value and where it is written.
+/// A value and its place.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct WrittenValue {
     pub(crate) key: &'static Key,
     /// Its path, with the names people chose.
     pub(crate) path: String,
     pub(crate) value: Value,
     pub(crate) spot: Spot,
-    /// The value as it was written, where it may turn out not to count.
+    /// The value as written, for messages if it does not count.
     pub(crate) shown: Option<String>,
-    /// Whether it stands under an older name.
+    /// Whether it is under an older name.
     pub(crate) older: bool,
 }
 
-/// Reads the settings; `guarded` is how bad it is when one that guards something makes no sense.
-pub(crate) fn read(root: &Cursor<'_>, guarded: Severity) -> (Vec<Said>, Vec<Finding>) {
-    let mut reader = Reader { guarded, said: Vec::new(), findings: Vec::new() };
+/// Reads the settings. `guarded` is the severity of an invalid guard.
+pub(crate) fn read(root: &Cursor<'_>, guarded: Severity) -> (Vec<WrittenValue>, Vec<Finding>) {
+    let mut reader = ConfigReader { guarded, said: Vec::new(), findings: Vec::new() };
     if reader.is_known_version(root) {
         reader.section(root, &[]);
     }
@@ -39,21 +39,21 @@ pub(crate) fn read(root: &Cursor<'_>, guarded: Severity) -> (Vec<Said>, Vec<Find
     (reader.said, reader.findings)
 }
 
-struct Reader {
+struct ConfigReader {
     guarded: Severity,
-    said: Vec<Said>,
+    said: Vec<WrittenValue>,
     findings: Vec<Finding>,
 }
 
-/// How a setting is to be read.
+/// How to read a setting.
 #[derive(Clone, Copy)]
 struct Leaf {
     key: &'static Key,
-    kind: Kind,
+    kind: ConfigKind,
     older: bool,
 }
 
-impl Reader {
+impl ConfigReader {
     fn is_known_version(&mut self, root: &Cursor<'_>) -> bool {
         let Some(at) = root.get("version") else { return true };
         match value::whole(at.node) {
@@ -93,15 +93,18 @@ impl Reader {
     }
 
     fn entry(&mut self, at: &Cursor<'_>, path: &[&str]) {
+        if let (Node::Map(_), Some(names)) = (at.node, map_of(path)) {
+            return self.map(at, path, names);
+        }
         let here = place(path);
         match here {
-            Place::Leaf(key) => return self.leaf(at, path, Leaf { key, kind: key.kind, older: false }),
-            Place::Section => return self.section(at, path),
-            Place::Open(_) | Place::Nowhere => {}
+            KeyPlace::Leaf(key) => return self.leaf(at, path, Leaf { key, kind: key.kind, older: false }),
+            KeyPlace::Section => return self.section(at, path),
+            KeyPlace::Open(_) | KeyPlace::Nowhere => {}
         }
         match (older::today(path), here) {
             (Some((today, kind)), _) => self.older(at, &today, kind),
-            (None, Place::Open(key)) => {
+            (None, KeyPlace::Open(key)) => {
                 self.hint(at, path);
                 self.leaf(at, path, Leaf { key, kind: key.kind, older: false });
             }
@@ -109,8 +112,20 @@ impl Reader {
         }
     }
 
-    /// What stands under an older name counts as if it stood under today's.
-    fn older(&mut self, at: &Cursor<'_>, today: &[String], kind: Option<Kind>) {
+    /// Reads a map of several settings in the place of a single one.
+    fn map(&mut self, at: &Cursor<'_>, path: &[&str], names: &[(&str, &str)]) {
+        for (name, value) in at.entries() {
+            let setting = names.iter().find(|(known, _)| *known == name);
+            let parts: Vec<&str> = setting.map_or_else(Vec::new, |(_, setting)| setting.split('.').collect());
+            match place(&parts) {
+                KeyPlace::Leaf(key) => self.leaf(&value, &parts, Leaf { key, kind: key.kind, older: false }),
+                _ => self.unknown(&value, &[path, &[name]].concat()),
+            }
+        }
+    }
+
+    /// Reads a value under an older name like one under the present name.
+    fn older(&mut self, at: &Cursor<'_>, today: &[String], kind: Option<ConfigKind>) {
         let path: Vec<&str> = today.iter().map(String::as_str).collect();
         let name = at.key().unwrap_or_default();
         let message = format!("`{name}` is an older name of `{}` and is read as that", today.join("."));
@@ -125,7 +140,7 @@ impl Reader {
             help: None,
             remedy,
         });
-        if let Place::Leaf(key) = place(&path) {
+        if let KeyPlace::Leaf(key) = place(&path) {
             return self.leaf(at, &path, Leaf { key, kind: kind.unwrap_or(key.kind), older: true });
         }
         let before = self.said.len();
@@ -140,22 +155,22 @@ impl Reader {
             return self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Key, message, None));
         }
         let value = match leaf.kind {
-            Kind::Server => self.server(at, name),
+            ConfigKind::Server => self.server(at, name),
             kind => self.settle(at, kind, self.wrong(leaf.key)),
         };
         if let Some(value) = value {
             let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
             let (path, spot) = (path.join("."), at.spot(Part::Value));
-            self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });
+            self.said.push(WrittenValue { key: leaf.key, path, value, spot, shown, older: leaf.older });
         }
     }
 
-    /// How bad it is when a setting makes no sense.
+    /// The severity of an invalid setting.
     fn wrong(&self, key: &Key) -> Severity {
         if key.safety == Safety::Critical { self.guarded } else { Severity::Warning }
     }
 
-    fn settle(&mut self, at: &Cursor<'_>, kind: Kind, wrong: Severity) -> Option<Value> {
+    fn settle(&mut self, at: &Cursor<'_>, kind: ConfigKind, wrong: Severity) -> Option<Value> {
         let (name, expected) = (at.key().unwrap_or_default(), || kind.expected());
         match kind.read(at.node) {
             Reading::Exact(value) => Some(value),
@@ -176,7 +191,8 @@ impl Reader {
         }
     }
 
-    /// A server is taken whole or not at all: half of one would be another one. Whoever starts servers reads it too.
+    /// A server is read whole or not at all, because half of it would be a different server. The code that starts
+    /// servers reads it too.
     fn server(&mut self, at: &Cursor<'_>, name: &str) -> Option<Value> {
         let source = if self.guarded == Severity::Fatal { Source::User } else { Source::Workspace };
         if !mcp::is_sound(name, at, source, &mut self.findings) {
@@ -203,11 +219,11 @@ impl Reader {
         ));
     }
 
-    /// A word where any word may stand is worth a word only if it looks mistyped.
+    /// Where any name is allowed, a warning is only given if the name looks misspelt.
     fn hint(&mut self, at: &Cursor<'_>, path: &[&str]) {
         if let Some(near) = near(path) {
             let name = at.key().unwrap_or_default();
-            let message = format!("unknown key `{name}` is handed on as it is");
+            let message = format!("unknown key `{name}` is handed on unchanged");
             self.findings.push(Finding::at(
                 Code::UnknownKey,
                 Severity::Warning,
@@ -219,9 +235,9 @@ impl Reader {
         }
     }
 
-    /// Where a setting stands under two names, today's counts.
+    /// If a setting has two names in the file, the present name counts.
     fn drop_doubles(&mut self) {
-        let mut kept: Vec<Said> = Vec::with_capacity(self.said.len());
+        let mut kept: Vec<WrittenValue> = Vec::with_capacity(self.said.len());
         for said in std::mem::take(&mut self.said) {
             let lost = match kept.iter_mut().find(|other| other.path == said.path) {
                 Some(other) if other.older && !said.older => std::mem::replace(other, said),
@@ -234,7 +250,7 @@ impl Reader {
             self.findings.push(Finding {
                 code: Code::Duplicate,
                 severity: Severity::Warning,
-                message: format!("this is ignored: `{}` stands in this file under today's name too", lost.path),
+                message: format!("this is ignored: `{}` is also in this file, under its current name", lost.path),
                 help: Some("remove the older one".to_owned()),
                 value: lost.shown,
                 spot: Some(lost.spot),
@@ -245,7 +261,7 @@ impl Reader {
     }
 }
 
-/// The known name nearest to the last one of a path.
+/// The known name most similar to the last one of a path.
 fn near(path: &[&str]) -> Option<&'static str> {
     let (name, section) = path.split_last()?;
     nearest(name, names(section))

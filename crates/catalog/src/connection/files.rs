@@ -1,4 +1,4 @@
-//! Where the hooks are that people wrote for other agents.
+//! Finds the hook files that people wrote for other agents.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use ollm_protocol::dialect::AgentDialect;
 
 use crate::load::is_absent;
 
-/// More files of one folder are not looked at.
+/// The most files of one folder.
 const MOST_FILES: usize = 1000;
 
 /// A file with hooks for an agent.
@@ -16,13 +16,13 @@ const MOST_FILES: usize = 1000;
 pub struct WrittenFile {
     /// Where it is.
     pub path: PathBuf,
-    /// The same below the home or the project, wherever a variable moved it.
+    /// Its path below the home or the project, without the effect of a variable.
     pub label: String,
     /// Whether it came with a project.
     pub in_project: bool,
 }
 
-/// Where an agent has something that is usually `below` a person's home; its variable may name the first folder of that.
+/// The place of an agent's file, usually `below` a person's home. The agent's variable may replace the first folder.
 pub fn in_home(
     agent: &AgentDialect,
     below: &str,
@@ -33,7 +33,7 @@ pub fn in_home(
     Some(agent_folder(agent, first, home, env)?.join(rest))
 }
 
-/// The files there are in a person's home with hooks for an agent.
+/// The hook files for an agent in a person's home.
 pub fn written_by_user(
     agent: &AgentDialect,
     home: Option<&Path>,
@@ -42,7 +42,7 @@ pub fn written_by_user(
     found(agent.home.written.user, false, |first| agent_folder(agent, first, home, env))
 }
 
-/// The files there are in a project with hooks for an agent.
+/// The hook files for an agent in a project.
 pub fn written_in_project(agent: &AgentDialect, project: &Path) -> Vec<WrittenFile> {
     found(agent.home.written.project, true, |first| Some(project.join(first)))
 }
@@ -69,7 +69,7 @@ fn found(patterns: &[&'static str], in_project: bool, folder: impl Fn(&str) -> O
     patterns.iter().filter_map(below).flatten().collect()
 }
 
-/// The files below a folder that a pattern stands for, and their names below it, in order.
+/// The files below a folder that match a pattern, with their paths below it, in order.
 fn matching(folder: &Path, pattern: &str) -> Vec<(PathBuf, String)> {
     let (part, rest) = pattern.split_once('/').map_or((pattern, None), |(part, rest)| (part, Some(rest)));
     let names = match part.split_once('*') {
@@ -79,7 +79,7 @@ fn matching(folder: &Path, pattern: &str) -> Vec<(PathBuf, String)> {
     let names = match names {
         Ok(names) => names,
         Err(error) if is_absent(&error) => return Vec::new(),
-        // Whoever reads it says why it cannot be looked into.
+        // The reader reports why it cannot be opened.
         Err(_) => return vec![(folder.to_owned(), part.to_owned())],
     };
     let deeper = |name: String| {
@@ -95,8 +95,8 @@ fn matching(folder: &Path, pattern: &str) -> Vec<(PathBuf, String)> {
     names.into_iter().flat_map(deeper).collect()
 }
 
-/// Whether there is something to read, or to tell of: what cannot be looked at must not be taken for nothing. Of many only files
-/// are meant.
+/// Whether there is something to read or to report: an unreadable path must not count as missing. Of several matches,
+/// only files count.
 fn is_there(path: &Path, one_of_many: bool) -> bool {
     match path.metadata() {
         Ok(meta) => meta.is_file() || !one_of_many,
@@ -104,7 +104,7 @@ fn is_there(path: &Path, one_of_many: bool) -> bool {
     }
 }
 
-/// The names in a folder that begin and end like this; hidden ones are editors' and tools' own.
+/// The names in a folder with this prefix and suffix. Hidden names belong to editors and tools.
 fn names(folder: &Path, start: &str, end: &str) -> io::Result<Vec<String>> {
     let names = fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let fits = |name: &String| !name.starts_with('.') && name.starts_with(start) && name.ends_with(end);

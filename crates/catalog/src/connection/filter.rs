@@ -1,10 +1,13 @@
-//! When a hook that was written for another agent runs: its matcher, as a matcher and a condition of ours.
+//! Translates when another agent's hook runs: its matcher becomes a matcher and a condition of ours.
 
 use std::borrow::Cow;
 
 use ollm_condition::Condition;
 use ollm_protocol::dialect::agents::home::MatcherForm;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, McpName, Pick};
+use ollm_protocol::tool::Declaration;
+use ollm_protocol::tool::declared;
+use ollm_protocol::tool::table::FOREIGN;
 use ollm_protocol::{EventKind, Matcher, Subject};
 
 use super::rule::Rule;
@@ -16,41 +19,47 @@ pub(super) struct Filter {
     pub(super) condition: Option<String>,
 }
 
-/// What a hook says about when it runs.
+/// The rules in a hook about when it runs.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct HookFilter<'a> {
     /// Its matcher.
     pub(super) matcher: Option<&'a str>,
-    /// What a matcher means.
+    /// The meaning of a matcher.
     pub(super) form: MatcherForm,
     /// The permission rule that a call must fit, too.
     pub(super) rule: Option<&'a str>,
 }
 
-/// What an agent compares the matcher of a hook with.
-enum Compared {
+/// What an agent compares a hook's matcher with.
+enum MatcherSubject {
     /// The name of the tool, or the type of a notification, as our matchers do.
     Subject,
     /// A field of the event.
     Field(&'static str),
-    /// Nothing: the matcher is not looked at.
+    /// Nothing: the agent ignores the matcher.
     Nothing,
-    /// Something that other agents do not have.
+    /// A value that other agents do not have.
     Other,
 }
 
 impl Filter {
     /// The filter of a hook for an event.
-    pub(super) fn of(agent: &AgentDialect, event: &AgentEvent, wanted: Wanted<'_>) -> Result<Filter, String> {
-        let Wanted { matcher, form, rule } = wanted;
+    pub(super) fn of(agent: &AgentDialect, event: &AgentEvent, wanted: HookFilter<'_>) -> Result<Filter, String> {
+        let HookFilter { matcher, form, rule } = wanted;
         let matcher = matcher.map(str::trim).filter(|matcher| !matches!(*matcher, "" | "*" | ".*"));
         let mut filter = Filter { matcher: own_tool(event)?, condition: None };
         let mut conditions: Vec<String> = told_apart(agent, event).into_iter().collect();
         match (matcher, compared(agent, event)) {
-            (None, _) | (Some(_), Compared::Nothing) => {}
-            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(agent, matcher, form)),
-            (Some(matcher), Compared::Field(field)) => conditions.push(field_condition(matcher, form, field)),
-            (Some(matcher), Compared::Other) => {
+            (None, _) | (Some(_), MatcherSubject::Nothing) => {}
+            (Some(matcher), MatcherSubject::Subject) => {
+                let form = match form {
+                    MatcherForm::Within if event.kind.call_fields().is_none() => MatcherForm::NamesOrWithin,
+                    form => form,
+                };
+                filter.matcher = Some(subject(agent, matcher, form));
+            }
+            (Some(matcher), MatcherSubject::Field(field)) => conditions.push(field_condition(matcher, form, field)),
+            (Some(matcher), MatcherSubject::Other) => {
                 return Err(format!("has the matcher `{matcher}`, which means nothing at events of other agents"));
             }
         }
@@ -63,7 +72,7 @@ impl Filter {
         filter.checked()
     }
 
-    /// What our own matchers and conditions cannot express is not taken over half.
+    /// Refuses rules that our matchers and conditions can only express in part.
     fn checked(self) -> Result<Filter, String> {
         if let Some(Err(error)) = self.matcher.as_deref().map(Matcher::parse) {
             return Err(format!("has a matcher that cannot be read here: {error}"));
@@ -80,7 +89,7 @@ impl Filter {
     }
 }
 
-/// The tools that an event is about by itself.
+/// The tools that an agent's event is about.
 fn own_tool(event: &AgentEvent) -> Result<Option<String>, String> {
     match event.pick {
         Pick::Tool(tool) => Ok(Some(tool.to_owned())),
@@ -90,32 +99,39 @@ fn own_tool(event: &AgentEvent) -> Result<Option<String>, String> {
     }
 }
 
-fn compared(agent: &AgentDialect, event: &AgentEvent) -> Compared {
-    use EventKind as Kind;
+fn compared(agent: &AgentDialect, event: &AgentEvent) -> MatcherSubject {
+    use EventKind as ConfigKind;
     match (event.kind, event.pick) {
-        (Kind::BeforeTool | Kind::AfterTool, Pick::Tool(tool)) if Subject::new(event.kind, tool).key() == "shell" => {
-            Compared::Field("args.command")
+        (ConfigKind::BeforeTool | ConfigKind::AfterTool, Pick::Tool(tool))
+            if Subject::new(event.kind, tool).key() == "shell" =>
+        {
+            MatcherSubject::Field("args.command")
         }
-        // Gemini looks at matchers of tools and of triggers only.
-        (Kind::Notification, _) if agent.name == "gemini" => Compared::Nothing,
-        (Kind::BeforeTool | Kind::AfterTool, Pick::Any | Pick::With(_) | Pick::Shaped(_)) | (Kind::Notification, _) => {
-            Compared::Subject
-        }
-        (Kind::BeforeAgent, _) if agent.name == "goose" => Compared::Field("prompt"),
+        // Gemini reads matchers only for tools and triggers.
+        (ConfigKind::Notification, _) if agent.name == "gemini" => MatcherSubject::Nothing,
+        (ConfigKind::BeforeTool | ConfigKind::AfterTool, Pick::Any | Pick::With(_) | Pick::Shaped(_))
+        | (ConfigKind::Notification | ConfigKind::ApprovalRequest, _) => MatcherSubject::Subject,
+        (ConfigKind::BeforeAgent, _) if agent.name == "goose" => MatcherSubject::Field("prompt"),
         (
-            Kind::BeforeAgent | Kind::AfterAgent | Kind::BeforeModel | Kind::AfterModel | Kind::BeforeToolSelection,
+            ConfigKind::BeforeAgent
+            | ConfigKind::AfterAgent
+            | ConfigKind::BeforeModel
+            | ConfigKind::AfterModel
+            | ConfigKind::BeforeToolSelection,
             _,
-        ) => Compared::Nothing,
-        (Kind::SessionStart, _) => Compared::Field("source"),
-        (Kind::SessionEnd, _) => Compared::Field("reason"),
-        (Kind::PreCompress | Kind::PostCompress, _) => Compared::Field("trigger"),
-        (Kind::SubagentStart | Kind::SubagentStop, _) => Compared::Field("agent_type"),
-        (Kind::FileCreated | Kind::FileEdited | Kind::FileDeleted, _) => Compared::Field("path"),
-        _ => Compared::Other,
+        ) => MatcherSubject::Nothing,
+        (ConfigKind::SessionStart, _) => MatcherSubject::Field("source"),
+        (ConfigKind::SessionEnd, _) => MatcherSubject::Field("reason"),
+        (ConfigKind::PreCompress | ConfigKind::PostCompress, _) => MatcherSubject::Field("trigger"),
+        (ConfigKind::SubagentStart | ConfigKind::SubagentStop, _) => MatcherSubject::Field("agent_type"),
+        (ConfigKind::FileCreated | ConfigKind::FileEdited | ConfigKind::FileDeleted, _) => {
+            MatcherSubject::Field("path")
+        }
+        _ => MatcherSubject::Other,
     }
 }
 
-/// The names in a matcher that is a list of them.
+/// The names in a matcher that is a list of names.
 fn names(matcher: &str) -> Option<Vec<&str>> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '|' | ',' | ' ');
     matcher.chars().all(plain).then(|| matcher.split(['|', ',']).map(str::trim).collect())
@@ -123,21 +139,36 @@ fn names(matcher: &str) -> Option<Vec<&str>> {
 
 fn expression(matcher: &str, form: MatcherForm) -> String {
     match form {
-        MatcherForm::Within => matcher.to_owned(),
+        MatcherForm::NamesOrWithin | MatcherForm::Within => matcher.to_owned(),
         MatcherForm::Whole | MatcherForm::Names => format!("^(?:{matcher})$"),
     }
 }
 
-/// A matcher of ours. Plain names mean the tool in every agent's vocabulary.
+/// Makes a matcher of ours. Plain names mean the tool in every agent's vocabulary.
 fn subject(agent: &AgentDialect, matcher: &str, form: MatcherForm) -> String {
     match (names(matcher), form) {
-        (Some(names), _) => names.join("|"),
+        (Some(names), MatcherForm::Within) if !names.iter().all(|name| means_one(agent, name)) => {
+            format!("re:{matcher}")
+        }
+        (Some(names), _) => {
+            let ours = |name: &&str| agent.server_tool(name).unwrap_or_else(|| (*name).to_owned());
+            names.iter().map(ours).collect::<Vec<_>>().join("|")
+        }
         (None, MatcherForm::Names) => named(matcher),
         (None, form) => format!("re:{}", expression(&with_servers(agent, matcher), form)),
     }
 }
 
-/// An expression whose names of MCP tools are ours. Those that agents have otherwise are compared as their words are.
+/// Whether a word that may match anywhere in tool names fits exactly one tool of an agent.
+fn means_one(agent: &AgentDialect, word: &str) -> bool {
+    let others = |tool: &Declaration| {
+        let found = FOREIGN.iter().filter(|row| row.agents.contains(&agent.name) && row.name.contains(word));
+        found.filter(|row| !row.tool.fits(tool)).count()
+    };
+    word.starts_with("mcp_") || declared(word).is_some_and(|tool| others(tool) == 0)
+}
+
+/// An expression with our names of MCP tools. Other agents' forms of these names are compared word by word.
 fn with_servers<'m>(agent: &AgentDialect, matcher: &'m str) -> Cow<'m, str> {
     match agent.mcp {
         McpName::At => in_names(matcher, |letter| match letter {
@@ -147,17 +178,26 @@ fn with_servers<'m>(agent: &AgentDialect, matcher: &'m str) -> Cow<'m, str> {
         }),
         McpName::Gemini if matcher.contains("mcp_") => in_names(matcher, |letter| (letter == '_').then_some("_{1,2}")),
         McpName::Colon => matcher.replace("MCP:", "mcp__.+__").into(),
+        McpName::Joined(signs) if matcher.contains(signs) => {
+            let ours = matcher.replace(signs, if signs == "-" { "-" } else { "__" });
+            let ours = in_names(&ours, |letter| match letter {
+                '-' if signs == "-" => Some("(?:-|__)"),
+                '^' => Some("^(?:mcp__)?"),
+                _ => None,
+            });
+            format!("(?:mcp__)?(?:{ours})").into()
+        }
         _ => matcher.into(),
     }
 }
 
-/// The expression with letters replaced, but for those in brackets, which stand for sets of letters.
+/// The expression with letters replaced, except in brackets, which are sets of letters.
 fn in_names(expression: &str, replaced: impl Fn(char) -> Option<&'static str>) -> Cow<'_, str> {
     let mut text = String::with_capacity(expression.len());
     let (mut is_set, mut is_escaped) = (false, false);
     for letter in expression.chars() {
         let own = replaced(letter).filter(|_| !is_set);
-        // `\/` is the same letter as `/`.
+        // `\/` is the same as `/`.
         if is_escaped && own.is_some() {
             text.pop();
         }
@@ -173,7 +213,7 @@ fn in_names(expression: &str, replaced: impl Fn(char) -> Option<&'static str>) -
     text.into()
 }
 
-/// A name with stars, or tools of a server.
+/// A name with stars, or the tools of a server.
 fn named(matcher: &str) -> String {
     let name = match matcher.strip_prefix('@').map(|server| server.split_once('/').ok_or(server)) {
         None => matcher.to_owned(),
@@ -185,17 +225,28 @@ fn named(matcher: &str) -> String {
     if is_start { name } else { format!("re:^{}$", name.replace('*', ".*")) }
 }
 
-/// A condition on a field; where an agent does not tell it, the hook runs.
+/// A condition on a field. If an agent does not send the field, the hook runs.
 fn field_condition(matcher: &str, form: MatcherForm, field: &str) -> String {
     let is_text = matches!(field, "args.command" | "prompt" | "path");
     let fits = match names(matcher).filter(|_| !is_text) {
-        Some(names) => format!("data.{field} in {}", serde_json::json!(names)),
+        Some(names) => format!("data.{field} in {}", serde_json::json!(with_others(field, names))),
         None => format!("data.{field}.matches({})", serde_json::json!(expression(matcher, form))),
     };
     format!("(!has(data.{field}) || {fits})")
 }
 
-/// What tells events of one kind apart that the agent has two names for.
+/// Copilot has its own word for a session that just started.
+const STARTS: &[&str] = &["startup", "new"];
+
+/// The values of a field, with other agents' words for the same.
+fn with_others<'n>(field: &str, mut names: Vec<&'n str>) -> Vec<&'n str> {
+    if field == "source" && names.iter().any(|name| STARTS.contains(name)) {
+        names.extend(STARTS.iter().filter(|word| !names.contains(word)).copied().collect::<Vec<_>>());
+    }
+    names
+}
+
+/// A condition that distinguishes two events of the agent that are one kind for us.
 fn told_apart(agent: &AgentDialect, event: &AgentEvent) -> Option<String> {
     if let Pick::With(field) = event.pick {
         return Some(format!("has(data.{field})"));
@@ -206,7 +257,7 @@ fn told_apart(agent: &AgentDialect, event: &AgentEvent) -> Option<String> {
     Some(format!("!has(data.{field})"))
 }
 
-/// The permission rule that the calls of a hook must fit, too, where its matcher takes in the rule's tool.
+/// The permission rule that a hook's calls must also fit, if the hook's matcher includes the rule's tool.
 fn ruled(text: &str, event: &AgentEvent, matcher: Option<&str>) -> Result<Rule, String> {
     if !matches!(event.kind, EventKind::BeforeTool | EventKind::AfterTool | EventKind::ApprovalRequest) {
         return Err("has a permission rule in `if` at an event without a tool, where it never runs".to_owned());

@@ -1,4 +1,4 @@
-//! Hooks that people wrote for another agent, as a hook file of our own.
+//! Converts hooks that people wrote for another agent into a hook file of ours.
 
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -9,16 +9,16 @@ use super::written::{self, WrittenHook};
 use crate::file::{self, Syntax};
 use crate::node::{Cursor, Node, Part};
 
-/// What came of the hooks in files of an agent.
+/// The result of importing an agent's hook files.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Imported {
+pub struct ImportedHooks {
     /// The entries, by the event they are for.
     pub hooks: Vec<(String, Map<String, Value>)>,
-    /// What was left out, and why, one line each.
+    /// The hooks that were left out, with the reason, one line each.
     pub left: Vec<String>,
 }
 
-impl Imported {
+impl ImportedHooks {
     /// The hook file with these entries.
     pub fn file(&self) -> Value {
         let mut events = Map::new();
@@ -31,7 +31,7 @@ impl Imported {
         json!({"hooks": events})
     }
 
-    /// Adds the hooks in a file of an agent; why it cannot be understood.
+    /// Adds the hooks of an agent's file. The error says why the file is invalid.
     pub fn add(&mut self, from: &WrittenFile, text: &str, agent: &'static AgentDialect) -> Result<(), String> {
         if agent.home.written.form == WrittenForm::Programs {
             if let Some(hook) = written::program(from, text, agent) {

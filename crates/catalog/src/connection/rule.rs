@@ -1,32 +1,32 @@
-//! Permission rules such as `Bash(git push:*)` and `Edit(src/**)`, by which a hook of Claude Code says for which calls it runs.
+//! Reads permission rules such as `Bash(git push:*)` and `Edit(src/**)`, by which a Claude Code hook selects calls.
 //!
-//! Each becomes a matcher and a condition of ours. Its author counts on the hook where the rule fits, so in doubt it runs: a
-//! command that only stands in quotes behind a `;` counts as one.
+//! Each rule becomes a matcher and a condition of ours. The author relies on the hook where the rule fits, so in doubt
+//! it runs. So a quoted command after a `;` counts as a command.
 
 use serde_json::json;
 
-/// The calls that a rule is about.
+/// The calls that a rule selects.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// A matcher for the tool.
     pub(super) tool: String,
-    /// What its arguments must be like.
+    /// The condition on its arguments.
     pub(super) condition: Option<String>,
 }
 
-/// Where a command begins in shell text: after another one, after variables and programs that run it.
+/// The start of a command in shell text: after another command, after variables, and after programs that run it.
 const COMMAND_START: &str = concat!(
     r"(?:^|[;&|(){}`\n]|\b(?:then|do|else|if|while|until)\s)\s*(?:!\s+)?",
     r#"(?:\w+=(?:'[^']*'|"[^"]*"|\S)*\s+"#,
     r"|(?:time|nohup|command|builtin|noglob|xargs|nice|stdbuf|timeout)\s+(?:-\S+\s+)*(?:[0-9.]+[smhd]?\s+)?)*",
 );
-/// Where a command ends that has no more arguments.
+/// The end of a command without more arguments.
 const COMMAND_END: &str = r"\s*(?:[;&|(){}`\n<>#]|[0-9]+[<>]|$)";
-/// A file as its agent names it, below the folder in which the call happens.
+/// The file as the agent names it, relative to the folder of the call.
 const PATH: &str = "(data.args.path.startsWith(cwd + '/') ? data.args.path.substring(size(cwd) + 1) : data.args.path)";
 
 impl Rule {
-    /// Reads a rule; nothing where it says what conditions cannot.
+    /// Reads a rule; `None` if conditions cannot express it.
     pub(super) fn read(rule: &str) -> Option<Rule> {
         let (tool, about) = match rule.trim().split_once('(') {
             Some((tool, about)) => (tool, about.strip_suffix(')')?.trim()),
@@ -34,7 +34,7 @@ impl Rule {
         };
         let is_name =
             !tool.is_empty() && tool.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
-        // One rule, not several.
+        // The text must be one rule, not several.
         if !is_name || about.contains(")|") {
             return None;
         }
@@ -51,7 +51,7 @@ impl Rule {
     }
 }
 
-/// A server's name stands for all of its tools.
+/// A server's name means all of its tools.
 fn matcher(tool: &str) -> String {
     match tool.strip_prefix("mcp__") {
         Some(server) if !server.contains("__") => format!("{tool}__*"),
@@ -59,7 +59,7 @@ fn matcher(tool: &str) -> String {
     }
 }
 
-/// Where an agent does not tell the argument, the hook runs.
+/// If an agent does not send the argument, the hook runs.
 fn matching(arg: &str, value: &str, pattern: &str) -> String {
     format!("(!has(data.args.{arg}) || {value}.matches({}))", json!(pattern))
 }
@@ -68,7 +68,7 @@ fn command_pattern(command: &str) -> Option<String> {
     if command.is_empty() || command.contains('\\') {
         return None;
     }
-    // A star behind a space, or behind a colon at the end, begins a new word.
+    // A star after a space, or after a colon at the end, begins a new word.
     let (start, end) = match command.strip_suffix(":*").or_else(|| command.strip_suffix(" *")) {
         Some(start) => (start, r"(?:\s|[;&|(){}`<>]|$)"),
         None => command.strip_suffix('*').map_or((command, COMMAND_END), |start| (start, "")),
@@ -82,7 +82,7 @@ fn command_pattern(command: &str) -> Option<String> {
 }
 
 fn path_condition(path: &str) -> Option<String> {
-    // Those are found from a home or from where the settings are, which no condition knows.
+    // Other paths start from a home or from the settings' folder, which conditions do not know.
     let is_known = path.starts_with("//") || !path.starts_with(['/', '~', '!', '#']);
     if path.is_empty() || !is_known || path.contains(['[', ']', '{', '}', '\\']) {
         return None;

@@ -1,5 +1,5 @@
-//! The one reader of hooks that people wrote for other agents: each becomes an entry as in our own hook files, and is still
-//! spoken to as its agent does.
+//! Reads hooks that people wrote for other agents. Each becomes an entry as in our own hook files, and still uses its
+//! agent's dialect.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent};
 use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
-use super::filter::{Filter, Wanted};
+use super::filter::{Filter, HookFilter};
 use super::{HOOKS, WrittenFile, items, leads_to_us, pair, structure, text};
 use crate::node::{Cursor, Node};
 
-/// A hook as an entry of ours.
+/// A hook as one of our entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WrittenHook {
     /// The event, as a key of our hook files.
     pub(crate) event: String,
-    /// The keys of the entry; without a name, unless its author gave it one.
+    /// The keys of the entry. It has a name only if its author gave it one.
     pub(crate) entry: Map<String, Value>,
 }
 
-/// Who is shown each hook: where it stands, and what it is, or what about it is why it is left out.
+/// Receives each hook with its place. The error says why the hook is left out.
 pub(crate) type Visitor<'v> = &'v mut dyn FnMut(&Cursor<'_>, Result<WrittenHook, String>);
 
-/// Shows every hook in a settings file of an agent, except those that ask us; why the file cannot be understood.
+/// Visits every hook in an agent's settings file, except those that ask us. The error says why the file is invalid.
 pub(crate) fn each(
     root: &Cursor<'_>,
     agent: &'static AgentDialect,
@@ -45,13 +45,13 @@ pub(crate) fn each(
                 }
                 return Ok(());
             }
-            // The configuration of an agent.
+            // This is an agent's configuration.
             Node::Map(_) => (form, matcher) = (WrittenForm::Flat, MatcherForm::Names),
             other => return Err(format!("`{HOOKS}` is {}, neither a list nor an object", other.kind())),
         }
     }
     structure(root.node)?;
-    // Some files are nothing but events.
+    // Some files consist only of events.
     let is_bare = || root.entries().all(|(key, _)| agent.events.iter().any(|event| event.name == key));
     let Some(events) = wrapped.as_ref().or_else(|| is_bare().then_some(root)) else { return Ok(()) };
     for (name, list) in events.entries() {
@@ -72,28 +72,31 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// The hook that a program with this text is, by the name of its file; none where that is no event of the agent, or it asks us.
+/// The hook of a program file, by the file's name. `None` if the name is not an event of the agent, or the program asks
+/// us.
 pub(crate) fn program(file: &WrittenFile, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
     if leads_to_us(text) {
         return None;
     }
     let name = file.path.file_name()?.to_str()?;
     let event = agent.events.iter().find(|event| event.name == name)?;
-    // A project is found wherever it lies.
+    // The command must find the project wherever it is.
     let action = if file.in_project {
         json!({"type": "shell", "command": format!("\"${{OLLM_PROJECT_DIR}}\"/{}", shell_word(&file.label))})
     } else {
         json!({"type": "command", "command": file.path.to_str()?})
     };
-    let entry = json!({"dialect": agent.name, "action": action});
-    Some(WrittenHook { event: key(event), entry: entry.as_object()?.clone() })
+    let mut entry = Map::from_iter([("dialect".to_owned(), agent.name.into())]);
+    entry.extend(spoken_as(agent, event));
+    entry.insert("action".to_owned(), action);
+    Some(WrittenHook { event: key(event), entry })
 }
 
-/// What a file says about all of its hooks.
+/// The settings in a file about all of its hooks.
 #[derive(Clone, Copy)]
 pub(super) struct Switch<'n> {
     pub(super) on: bool,
-    /// The names of those that are off.
+    /// The names of the hooks that are off.
     off: &'n [Node],
 }
 
@@ -115,7 +118,7 @@ struct Handler<'a> {
     /// The event, as written.
     name: &'a str,
     group: Option<&'a Node>,
-    /// What its matcher means.
+    /// The meaning of its matcher.
     matcher: MatcherForm,
     at: &'a Cursor<'a>,
 }
@@ -127,7 +130,7 @@ impl Handler<'_> {
         }
     }
 
-    /// The entry; nothing where it only asks us.
+    /// The entry; `None` if the hook only asks us.
     fn read(&self) -> Result<Option<WrittenHook>, String> {
         let event = self.agent.events.iter().find(|event| event.name == self.name);
         let event = event.ok_or("is for an event that the agent does not have, as far as is known")?;
@@ -139,8 +142,11 @@ impl Handler<'_> {
         if is_set(handler, "only_when_turn_complete", &Node::Bool(true)) {
             return Err(format!("waits for the end of a turn, which only {} can do", self.agent.title));
         }
+        if is_set(handler, "asyncRewake", &Node::Bool(true)) {
+            return Err(format!("wakes the model when it is done, which only {} can do", self.agent.title));
+        }
         let matcher = text(self.group.unwrap_or(handler), "matcher");
-        let wanted = Wanted { matcher, form: self.matcher, rule: text(handler, "if") };
+        let wanted = HookFilter { matcher, form: self.matcher, rule: text(handler, "if") };
         let filter = Filter::of(self.agent, event, wanted)?;
         let mut entry = Map::new();
         let mut set = |key: &str, value: Option<Value>| {
@@ -149,6 +155,7 @@ impl Handler<'_> {
         set("name", text(handler, "name").filter(|name| !name.is_empty()).map(Value::from));
         set("description", text(handler, "description").map(Value::from));
         set("dialect", Some(self.agent.name.into()));
+        set("spokenAs", spoken_as(self.agent, event).map(|(_, name)| name));
         set("matcher", filter.matcher.map(Value::from));
         set("if", filter.condition.map(Value::from));
         set("action", Some(action));
@@ -157,6 +164,8 @@ impl Handler<'_> {
         let blocks = is_set(handler, "failClosed", &Node::Bool(true))
             || is_set(handler, "on_failure", &Node::Text("block".to_owned()));
         set("onFailure", blocks.then_some("block".into()));
+        let passed = allowed(handler);
+        set("passEnv", (!passed.is_empty()).then(|| passed.into()));
         set("env", pair(handler, "env").map(|(_, env)| env.to_json()));
         let cwd = text(handler, "cwd").or_else(|| text(handler, "working_directory"));
         set("cwd", cwd.or_else(|| self.own_folder()).map(Value::from));
@@ -164,9 +173,9 @@ impl Handler<'_> {
         Ok(Some(WrittenHook { event: key(event), entry }))
     }
 
-    /// What it does; nothing where it only asks us.
+    /// The action; `None` if the hook only asks us.
     fn action(&self) -> Result<Option<Value>, String> {
-        // Where hooks name their trigger, what they do is a map of its own.
+        // In files with triggers, the action is a map of its own.
         let node = pair(self.at.node, "action").map_or(self.at.node, |(_, action)| action);
         match text(node, "type").unwrap_or("command") {
             "command" => self.command(node),
@@ -178,11 +187,11 @@ impl Handler<'_> {
                 let url = text(node, "url").ok_or("has no url")?;
                 let mut action = json!({"type": "http", "url": url});
                 if let (Some((_, headers)), Some(map)) = (pair(node, "headers"), action.as_object_mut()) {
-                    map.insert("headers".to_owned(), headers.to_json());
+                    map.insert("headers".to_owned(), filled_in(headers, &allowed(node)));
                 }
                 Ok(Some(action))
             }
-            // A text that is sent as if the person had typed it; elsewhere a model is to judge by itself.
+            // In Copilot, this text is sent as if the person typed it. In other agents, a model judges by it.
             "prompt" if self.agent.name == "copilot" => {
                 let prompt = text(node, "prompt").ok_or("has no prompt")?;
                 Ok(Some(json!({"type": "askAgent", "prompt": prompt})))
@@ -211,26 +220,26 @@ impl Handler<'_> {
         Ok((!is_ours).then(|| json!({"type": "shell", "command": line})))
     }
 
-    /// The folder that the agent runs it in, where that is the one of its file.
+    /// The folder that the agent runs it in, if that is the file's folder.
     fn own_folder(&self) -> Option<&str> {
         let runs = self.agent.home.written.folder == OwnFolder::Runs && !self.file.in_project;
         self.file.path.parent().filter(|_| runs)?.to_str()
     }
 
-    /// A line that finds the folder above its file in the variable that the agent has for it.
+    /// A line that finds the folder above its file in the agent's variable.
     fn with_folder(&self, line: String) -> Result<String, String> {
         let OwnFolder::Above(variable) = self.agent.home.written.folder else { return Ok(line) };
         let below = Path::new(&self.file.label).ancestors().nth(2).and_then(Path::to_str).unwrap_or_default();
         let base = if self.file.in_project { "OLLM_PROJECT_DIR" } else { "HOME" };
         let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
         if !below.chars().all(plain) {
-            return Err(format!("stands in a folder whose name cannot be written in `{variable}`"));
+            return Err(format!("is in a folder whose name cannot be written in `{variable}`"));
         }
         Ok(format!("{variable}=\"${{{base}}}/{below}\"; export {variable}; {line}"))
     }
 
-    /// A program and its arguments as a line of shell that means nothing else. The folder of the project, which an agent fills
-    /// in by itself, stays a variable.
+    /// A program with its arguments as a shell line with exactly this meaning. The project's folder, which an agent
+    /// fills in itself, stays a variable.
     fn quoted<'w>(&self, words: impl Iterator<Item = &'w str>) -> String {
         let part = |part: &str| if part.is_empty() { String::new() } else { shell_word(part).into_owned() };
         let word = |word: &str| {
@@ -244,7 +253,7 @@ impl Handler<'_> {
         words.map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// How long it may take, as we write it.
+    /// Its timeout, in our notation.
     fn timeout(&self) -> Result<Option<String>, String> {
         let keys = ["timeout", "timeoutSec", "timeout_ms"];
         let found = keys.iter().find_map(|key| Some((*key, pair(self.at.node, key)?.1)));
@@ -258,7 +267,7 @@ impl Handler<'_> {
             }
             _ => None,
         };
-        // Qwen takes large numbers for milliseconds.
+        // Qwen reads large numbers as milliseconds.
         let is_large = || matches!(value, Node::Whole(1000..));
         let in_millis = key == "timeout_ms" || (self.agent.name == "qwen" && is_large());
         let millis = millis(if in_millis { 1 } else { unit }).filter(|millis| *millis > 0);
@@ -275,7 +284,12 @@ impl Handler<'_> {
     }
 }
 
-/// The event in a hook file of ours.
+/// The agent's event that a hook was written for, if others of the same kind look different.
+fn spoken_as(agent: &AgentDialect, event: &AgentEvent) -> Option<(String, Value)> {
+    Some(("spokenAs".to_owned(), agent.spoken_as(event)?.name.into()))
+}
+
+/// The event's key in our hook files.
 fn key(event: &AgentEvent) -> String {
     match event.kind {
         EventKind::Custom => format!("custom:{}", event.name),
@@ -287,7 +301,39 @@ fn is_set(node: &Node, key: &str, value: &Node) -> bool {
     pair(node, key).is_some_and(|(_, found)| found == value)
 }
 
-/// A key that a map has twice.
+/// The variables that headers of a request may use.
+fn allowed(node: &Node) -> Vec<&str> {
+    let listed = pair(node, "allowedEnvVars").map_or(&[][..], |(_, names)| items(names));
+    listed.iter().filter_map(Node::as_text).collect()
+}
+
+/// Headers with their variables in our notation. Variables that are not allowed become empty, as in their agent.
+fn filled_in(headers: &Node, allowed: &[&str]) -> Value {
+    let Node::Map(headers) = headers else { return headers.to_json() };
+    let header = |(name, value): &(String, Node)| {
+        let value = value.as_text().map_or_else(|| value.to_json(), |text| with_variables(text, allowed).into());
+        (name.clone(), value)
+    };
+    headers.iter().map(header).collect::<Map<_, _>>().into()
+}
+
+fn with_variables(text: &str, allowed: &[&str]) -> String {
+    let mut parts = text.split('$');
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let braced = part.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(part.len());
+        let (name, rest) = braced.unwrap_or(part.split_at(end));
+        match name {
+            "" => filled.extend(["$", part]),
+            name if allowed.contains(&name) => filled.extend(["${", name, "}", rest]),
+            _ => filled.push_str(rest),
+        }
+    }
+    filled
+}
+
+/// A key that occurs twice in a map.
 fn doubled(node: &Node) -> Option<&str> {
     let Node::Map(pairs) = node else { return None };
     let keys = || pairs.iter().map(|(key, _)| key.as_str());

@@ -1,4 +1,4 @@
-//! From `when` and `then` to `eventType` and `action`, and back.
+//! Converts between `when` and `then`, and `eventType` and `action`.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use super::{EditError, index_of, read};
 use crate::file::Syntax;
 use crate::format::Form;
 use crate::node::{Cursor, Node};
-use crate::text_edit::{Draft, Emptied, Op};
+use crate::text_edit::{Draft, EmptiedMap, Op};
 
-/// Turns a file with one hook into the other form of that kind, in the same syntax; what is in that form already stays
-/// as it is.
+/// Converts a file with one hook into the other form for one hook, in the same syntax. A file in that form stays
+/// unchanged.
 ///
 /// ```
 /// use ollm_catalog::{Form, Syntax, edit};
@@ -34,7 +34,7 @@ pub fn convert(text: &str, syntax: Syntax, to: Form) -> Result<String, EditError
     Ok(hook.0.into_text())
 }
 
-/// A hook on its way to the other form.
+/// A hook during conversion to the other form.
 struct Conversion(Draft);
 
 impl Conversion {
@@ -56,7 +56,7 @@ impl Conversion {
 
     fn unset(&mut self, key: &str) -> Result<(), EditError> {
         match index_of(self.0.root(), key) {
-            Some(index) => Ok(self.0.perform(&Op::Unset { at: &[], index, emptied: Emptied::Map })?),
+            Some(index) => Ok(self.0.perform(&Op::Unset { at: &[], index, emptied: EmptiedMap::Map })?),
             None => Ok(()),
         }
     }
@@ -87,7 +87,7 @@ fn to_when_then(hook: &mut Conversion) -> Result<(), EditError> {
     hook.set("then", &action)
 }
 
-/// A hook in two parts.
+/// A hook in the form with two parts.
 pub(super) fn split(event: &str, entry: &Map<String, Value>) -> Value {
     let mut hook = Map::new();
     let moved = ["filePatterns", "action", "command", "args"];

@@ -1,52 +1,51 @@
-//! Changing a hook file on disk: under a lock, read again, written in one step.
+//! Changes a hook file on disk: locks it, reads it again, and writes it in one step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Hook, HookSpec, Layer, Origin, Rules, Source};
+use ollm_protocol::hook::action::ActionType;
+use ollm_protocol::{Code, Hook, HookSpec, Layer, Origin, Rules, Source};
 use ollm_store::FileError;
 use serde_json::{Map, Value};
 
-use super::{EditError, add, remove, set, unset};
-use crate::file::{Document, Syntax};
+use super::{EditError, LARGEST_FILE, add, remove, set, unset};
+use crate::entry::meant;
+use crate::file::{Finding, Syntax};
 use crate::format::{Context, Form, HookCollector, Ids, agent, take};
-use crate::node::{Cursor, Spot};
-use crate::path::Walked;
+use crate::node::{Cursor, Node, Spot};
+use crate::path::PathCache;
 use crate::problem::{Problem, Severity};
-
-/// Larger files are not edited.
-const LARGEST_FILE: u64 = 4 << 20;
 
 /// A change of one hook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<'a> {
-    /// It goes.
+    /// Removes the hook.
     Remove,
-    /// A key gets a value.
+    /// Sets a key.
     Set(&'a str, &'a Value),
-    /// A key goes.
+    /// Removes a key.
     Unset(&'a str),
 }
 
-/// Whose file it is, and what its hooks are checked against.
+/// The owner of a file, and the rules for its hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     /// Where its hooks come from.
     pub source: Source,
-    /// Whose folder it is in.
+    /// The layer of its folder.
     pub layer: Layer,
-    /// What applies to all hooks.
+    /// The rules for all hooks.
     pub rules: &'a Rules,
 }
 
 /// Changes a loaded hook in the file that declares it.
 ///
-/// The file is read again under the lock. The hook must be there as it was loaded, and the changed file must load: if
-/// not, the file stays as it is. The only hook of a file of its own goes with the file.
+/// The file is read again under the lock. The loaded hook must still be there unchanged, and the changed file must
+/// load. Otherwise the file stays unchanged. Removing the only hook of a one-hook file removes the file.
 pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), EditError> {
     let spec = &hook.spec;
     let path = &spec.origin.file;
-    let file = Declared::of(hook, rules);
+    let file = DeclaredFile::of(hook, rules);
     rewrite(path, |text| {
         let before = file.read(text)?;
         let which = before.which(hook).ok_or(EditError::Changed)?;
@@ -59,12 +58,12 @@ pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), 
             Change::Set(key, value) => set(&text, file.syntax, which, key, value),
             Change::Unset(key) => unset(&text, file.syntax, which, key),
         })?;
-        file.check(&text, before.errors)?;
+        file.check(&text, &before.faults)?;
         Ok(Some(text))
     })
 }
 
-/// Adds a hook to a file, which is made if it is missing; what the file would make of it is checked first.
+/// Adds a hook to a file, which is created if it is missing. The resulting text is checked first.
 pub fn append(
     path: &Path,
     form: Form,
@@ -74,11 +73,11 @@ pub fn append(
 ) -> Result<(), EditError> {
     let label = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let syntax = Syntax::of(path);
-    let file = Declared { path: path.to_owned(), label, owner, syntax, settings: form == Form::Agent };
+    let file = DeclaredFile { path: path.to_owned(), label, owner, syntax, settings: form == Form::Agent };
     rewrite(path, |text| {
-        let before = if text.trim().is_empty() { 0 } else { file.read(text)?.errors };
+        let before = if text.trim().is_empty() { Faults::default() } else { file.read(text)?.faults };
         let text = add(text, file.syntax, form, event, entry)?;
-        file.check(&text, before)?;
+        file.check(&text, &before)?;
         Ok(Some(text))
     })
 }
@@ -95,56 +94,88 @@ pub fn rewrite(path: &Path, with: impl FnOnce(&str) -> Result<Option<String>, Ed
     })
 }
 
-/// A file and what it means for the hooks in it.
-struct Declared<'a> {
+/// A file, with the context for reading its hooks.
+struct DeclaredFile<'a> {
     path: PathBuf,
     label: String,
     owner: Owner<'a>,
     syntax: Syntax,
-    /// Whether it is another tool's, whatever its keys.
+    /// Whether it is another tool's settings file, in which any keys are allowed.
     settings: bool,
 }
 
-/// What a text declares.
+/// The declarations in a text.
 struct Reading {
     hooks: Vec<(Hook, Spot)>,
-    errors: usize,
+    faults: Faults,
     /// Whether the file is one hook.
     single: bool,
     places: Vec<Vec<usize>>,
 }
 
-impl<'a> Declared<'a> {
-    fn of(hook: &Hook, rules: &'a Rules) -> Declared<'a> {
+/// The faults that a text already has.
+#[derive(Default)]
+struct Faults {
+    errors: usize,
+    /// The fields with unknown keys.
+    unknown: Vec<String>,
+}
+
+impl Faults {
+    fn of(findings: &[Finding]) -> Faults {
+        let errors = findings.iter().filter(|finding| finding.severity <= Severity::Error).count();
+        Faults { errors, unknown: unknown_keys(findings).map(|(field, _)| field.to_owned()).collect() }
+    }
+}
+
+/// The keys of all actions.
+fn action_keys() -> Vec<&'static str> {
+    ActionType::of_files().flat_map(|kind| kind.keys).map(|row| row.name).collect()
+}
+
+/// The fields with unknown keys, each with the remedy.
+fn unknown_keys(findings: &[Finding]) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let unknown = findings.iter().filter(|finding| finding.code == Code::UnknownKey);
+    unknown.filter_map(|finding| Some((finding.spot.as_ref()?.field.as_str(), finding.help.as_deref())))
+}
+
+impl<'a> DeclaredFile<'a> {
+    fn of(hook: &Hook, rules: &'a Rules) -> DeclaredFile<'a> {
         let HookSpec { source, layer, origin, .. } = &hook.spec;
         let path = origin.file.clone();
         let (label, owner) = (label(hook), Owner { source: *source, layer: *layer, rules });
-        Declared { settings: label.starts_with(".config/"), label, owner, syntax: Syntax::of(&path), path }
+        DeclaredFile { settings: label.starts_with(".config/"), label, owner, syntax: Syntax::of(&path), path }
     }
 
     fn read(&self, text: &str) -> Result<Reading, EditError> {
         let draft = super::read(text, self.syntax)?;
         let (hooks, findings) = self.take(draft.root());
-        let errors = findings.iter().filter(|finding| finding.severity <= Severity::Error).count();
         let cursor = Cursor::root(draft.root());
         let single = matches!(Form::of(&cursor), Some(Form::Modern | Form::WhenThen));
-        let places = super::Place::all(&cursor).into_iter().map(|place| place.entry).collect();
-        Ok(Reading { hooks, errors, single, places })
+        let places = super::HookPlace::all(&cursor).into_iter().map(|place| place.entry).collect();
+        Ok(Reading { hooks, faults: Faults::of(&findings), single, places })
     }
 
-    /// Whether a text has no error that was not there before.
-    fn check(&self, text: &str, before: usize) -> Result<(), EditError> {
+    /// Refuses a text with an error or an unknown key that was not there before.
+    fn check(&self, text: &str, before: &Faults) -> Result<(), EditError> {
         let draft = super::read(text, self.syntax)?;
         let (_, findings) = self.take(draft.root());
+        if let Some((field, help)) =
+            unknown_keys(&findings).find(|(field, _)| !before.unknown.iter().any(|old| old == field))
+        {
+            let key = field.rsplit('.').next().unwrap_or(field).to_owned();
+            let help = help.map(str::to_owned).or_else(|| meant(&key, &action_keys()));
+            return Err(EditError::Unknown { key, help });
+        }
         let errors: Vec<_> = findings.into_iter().filter(|finding| finding.severity <= Severity::Error).collect();
-        if errors.len() <= before {
+        if errors.len() <= before.errors {
             return Ok(());
         }
-        let problems: Vec<Problem> = Document::new(&self.path, self.syntax, draft.text().to_owned()).problems(errors);
+        let problems: Vec<Problem> = draft.document(&self.path).problems(errors);
         problems.into_iter().next().map_or(Ok(()), |problem| Err(EditError::Refused(Box::new(problem))))
     }
 
-    fn take(&self, root: &crate::node::Node) -> (Vec<(Hook, Spot)>, Vec<crate::file::Finding>) {
+    fn take(&self, root: &Node) -> (Vec<(Hook, Spot)>, Vec<Finding>) {
         let folder = self.path.parent().unwrap_or(&self.path);
         let context = Context {
             path: &self.path,
@@ -158,7 +189,7 @@ impl<'a> Declared<'a> {
             project: None,
             encloses: false,
             rules: self.owner.rules,
-            walked: &Walked::default(),
+            walked: &PathCache::default(),
         };
         let mut ids = Ids::default();
         let mut intake = HookCollector::new(&context, &mut ids);
@@ -171,7 +202,7 @@ impl<'a> Declared<'a> {
 }
 
 impl Reading {
-    /// Which of the hooks is this one, unchanged.
+    /// The index of this hook, if it is unchanged.
     fn which(&self, hook: &Hook) -> Option<usize> {
         let same = |found: &Hook| {
             let bare = |spec: &HookSpec| HookSpec {
@@ -193,7 +224,7 @@ fn label(hook: &Hook) -> String {
     let path = &hook.spec.origin.file;
     let parts: Vec<_> = path.components().rev().take(3).map(|part| part.as_os_str().to_string_lossy()).collect();
     let tail = |count: usize| parts.iter().take(count).rev().map(|part| &**part).collect::<Vec<_>>().join("/");
-    // The longest that the id speaks of; a chosen id speaks of none, and then none is needed.
+    // The longest label that the id contains. A chosen id contains none, and needs none.
     let known = [3, 2].into_iter().map(&tail).find(|label| hook.id().contains(&format!(":{label}:")));
     known.unwrap_or_else(|| {
         let settings = tail(3);

@@ -1,5 +1,7 @@
-//! Where a form keeps its hooks, and the keys of a hook.
+//! Finds the places of hooks and of their keys in each form.
 
+use ollm_protocol::hook::action::ActionType;
+use ollm_protocol::hook::key::{ApprovedPart, HookKey, find};
 use serde_json::{Map, Value, json};
 
 use super::{EditError, index_of};
@@ -7,12 +9,16 @@ use crate::entry::canonical;
 use crate::format::Form;
 use crate::node::{Cursor, Node, Part};
 
-/// Keys that live inside an action where there is one.
-const ACTION: &[&str] = &["command", "args", "prompt", "url", "headers", "server", "tool", "type"];
+/// Whether a key belongs inside the action, if there is one.
+fn is_of_action(key: &str) -> bool {
+    let beside = HookKey::find(key).is_some_and(|row| !matches!(row.approved, ApprovedPart::InAction));
+    let inside = key == "type" || ActionType::of_files().any(|kind| find(kind.keys, key).is_some());
+    inside && !beside
+}
 
-/// Where a hook stands: the indexes on the way to it.
+/// The place of a hook: the indexes on the path to it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HookPlace {
     form: Form,
     pub(super) entry: Vec<usize>,
     pub(super) group: Option<Group>,
@@ -24,7 +30,7 @@ pub(super) struct Group {
     pub(super) hooks: usize,
 }
 
-/// A key of a hook: the map it belongs to, and the keys from there.
+/// The place of a key: the map it belongs to, and the keys from there.
 #[derive(Debug)]
 pub(super) struct Path {
     base: Vec<usize>,
@@ -33,28 +39,28 @@ pub(super) struct Path {
 
 /// A key in an existing map.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct KeyPosition {
     pub(super) steps: Vec<usize>,
     pub(super) key: String,
 }
 
-impl Place {
+impl HookPlace {
     /// The nth hook.
-    pub(super) fn find(root: &Cursor<'_>, which: usize) -> Result<Place, EditError> {
+    pub(super) fn find(root: &Cursor<'_>, which: usize) -> Result<HookPlace, EditError> {
         Form::of(root).ok_or(EditError::Formless)?;
-        Place::all(root).into_iter().nth(which).ok_or(EditError::NoSuch)
+        HookPlace::all(root).into_iter().nth(which).ok_or(EditError::NoSuch)
     }
 
     /// Every hook of a file, in its order.
-    pub(super) fn all(root: &Cursor<'_>) -> Vec<Place> {
+    pub(super) fn all(root: &Cursor<'_>) -> Vec<HookPlace> {
         match Form::of(root) {
             None => Vec::new(),
-            Some(form @ (Form::Modern | Form::WhenThen)) => vec![Place { form, entry: Vec::new(), group: None }],
+            Some(form @ (Form::Modern | Form::WhenThen)) => vec![HookPlace { form, entry: Vec::new(), group: None }],
             Some(form @ (Form::Events | Form::Agent)) => listed(root, form),
         }
     }
 
-    /// Where a key of this hook is written.
+    /// The place where a key of this hook is written.
     pub(super) fn path(&self, root: &Cursor<'_>, key: &str) -> Result<Path, EditError> {
         let mut keys: Vec<String> = key.split('.').map(|key| canonical(key).into_owned()).collect();
         let first = keys.first().map_or("", String::as_str);
@@ -68,8 +74,8 @@ impl Place {
             (Form::WhenThen, "event" | "events" | "eventType") => Some(vec!["when", "type"]),
             (Form::WhenThen, "filePatterns") => Some(vec!["when", "patterns"]),
             (Form::WhenThen, "action") => Some(vec!["then"]),
-            (Form::WhenThen, first) if ACTION.contains(&first) => Some(vec!["then", first]),
-            (Form::Events | Form::Modern, first) if ACTION.contains(&first) && self.acts(root) => {
+            (Form::WhenThen, first) if is_of_action(first) => Some(vec!["then", first]),
+            (Form::Events | Form::Modern, first) if is_of_action(first) && self.acts(root) => {
                 Some(vec!["action", first])
             }
             (Form::Agent, "matcher") => {
@@ -100,8 +106,8 @@ impl Place {
 }
 
 impl Path {
-    /// The map that has to change, and its key: what is missing on the way becomes part of the value.
-    pub(super) fn nested(&self, root: &Cursor<'_>, value: Value) -> (Value, At) {
+    /// The map that has to change, and its key. Missing maps on the path become part of the value.
+    pub(super) fn nested(&self, root: &Cursor<'_>, value: Value) -> (Value, KeyPosition) {
         let mut steps = self.base.clone();
         let mut keys = self.keys.iter();
         let mut key = keys.next().cloned().unwrap_or_default();
@@ -118,7 +124,7 @@ impl Path {
         }
         let value = keys.rev().fold(value, |value, key| json!({ key: value }));
         let written = root.node.at(&steps).and_then(|here| written(here, &key));
-        (value, At { steps, key: written.unwrap_or(key) })
+        (value, KeyPosition { steps, key: written.unwrap_or(key) })
     }
 
     /// The map and the index of the key, if it is there.
@@ -133,28 +139,28 @@ impl Path {
     }
 }
 
-/// The hooks of lists under events.
-fn listed(root: &Cursor<'_>, form: Form) -> Vec<Place> {
+/// The hooks in lists under events.
+fn listed(root: &Cursor<'_>, form: Form) -> Vec<HookPlace> {
     let wrapped = root.get("hooks");
     let mut all = Vec::new();
     for (_, list) in wrapped.as_ref().unwrap_or(root).entries() {
         for item in list.items() {
             let steps = item.spot(Part::Value).steps;
             let Some(hooks) = item.get("hooks").filter(|_| form == Form::Agent) else {
-                all.push(Place { form, entry: steps, group: None });
+                all.push(HookPlace { form, entry: steps, group: None });
                 continue;
             };
             let count = hooks.items().count();
             for entry in hooks.items() {
                 let group = Some(Group { steps: steps.clone(), hooks: count });
-                all.push(Place { form, entry: entry.spot(Part::Value).steps, group });
+                all.push(HookPlace { form, entry: entry.spot(Part::Value).steps, group });
             }
         }
     }
     all
 }
 
-/// Where a new hook goes: the list to push it to, or the key of a map to set.
+/// The place of a new hook: the list to add it to, or the key of a map to set.
 pub(super) fn slot(
     root: &Cursor<'_>,
     form: Form,
@@ -162,7 +168,7 @@ pub(super) fn slot(
     entry: &Map<String, Value>,
 ) -> (Vec<usize>, Option<String>, Value) {
     let hooks = root.get("hooks");
-    // Without the wrapper every key is an event; an empty map has neither.
+    // Without the `hooks` wrapper, every key is an event. An empty map has neither.
     let bare = hooks.is_none() && root.entries().next().is_some();
     if hooks.as_ref().is_none_or(|hooks| !matches!(hooks.node, Node::Map(_))) && !bare {
         return (Vec::new(), Some("hooks".to_owned()), events(form, event, entry));
@@ -181,7 +187,7 @@ pub(super) fn slot(
     (list.spot(Part::Value).steps, None, item(form, entry))
 }
 
-/// A whole file with this hook in it.
+/// A whole file with this hook.
 pub(super) fn fresh(form: Form, event: &str, entry: &Map<String, Value>) -> Value {
     match form {
         Form::Events | Form::Agent => json!({"hooks": events(form, event, entry)}),
@@ -195,7 +201,7 @@ pub(super) fn fresh(form: Form, event: &str, entry: &Map<String, Value>) -> Valu
     }
 }
 
-/// The only hook of a map of events.
+/// A map of events with only this hook.
 pub(super) fn events(form: Form, event: &str, entry: &Map<String, Value>) -> Value {
     json!({ event: [item(form, entry)] })
 }
@@ -209,7 +215,7 @@ fn item(form: Form, entry: &Map<String, Value>) -> Value {
     json!({"matcher": matcher, "hooks": [shell(entry)]})
 }
 
-/// A hook as a member of a group.
+/// A hook as an entry of a group.
 fn shell(entry: &Map<String, Value>) -> Value {
     let mut hook = Map::new();
     hook.insert("type".to_owned(), "command".into());
@@ -221,7 +227,7 @@ fn matcher(group: &Node) -> Option<Value> {
     index_of(group, "matcher").and_then(|index| group.at(&[index])).map(Node::to_json)
 }
 
-/// A key as it is written in this map, whatever its spelling.
+/// The key as this map spells it.
 fn written(node: &Node, key: &str) -> Option<String> {
     let Node::Map(entries) = node else { return None };
     entries.get(index_of(node, key)?).map(|(written, _)| written.clone())

@@ -1,4 +1,4 @@
-//! What a hook does: `command` and `args`, or an action of another type.
+//! Reads the action of a hook: `command` and `args`, or an action of another type.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use ollm_protocol::hook::action::{ActionType, CommandSpec};
 use ollm_protocol::hook::key;
 use ollm_protocol::{ActionSpec, Code, HookSpec};
 
-use super::reader::{Reader, meant, not_loaded};
+use super::reader::{EntryReader, meant, not_loaded};
 use super::{Draft, canonical, names};
 use crate::file::Finding;
 use crate::format::Context;
 use crate::node::{Cursor, Node};
-use crate::path::{self, Outside, Refused};
+use crate::path::{self, CommandRefusal, OutsideFile};
 
 const STAY: &str = "move the file into that folder, or give its absolute path";
 
 impl Draft {
-    /// What the hook does, with its files found; `holder` is the node with `command` and `args` in it.
+    /// The action with its files located. `holder` is the node with `command` and `args`.
     pub(crate) fn act(
         &mut self,
         holder: &Cursor<'_>,
@@ -40,17 +40,17 @@ impl Draft {
     }
 }
 
-fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &Refused) -> Finding {
+fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &CommandRefusal) -> Finding {
     let named = holder.get("command");
     let list = holder.get("args");
     let (cursor, (message, help)) = match refused {
-        Refused::Command(outside) => (named, left(command, outside)),
-        Refused::Argument(index, outside) => {
+        CommandRefusal::Command(outside) => (named, left(command, outside)),
+        CommandRefusal::Argument(index, outside) => {
             let item = list.as_ref().and_then(|list| list.items().nth(*index));
             let written = args.get(*index).map_or("", String::as_str);
             (item.or(list), left(written, outside))
         }
-        Refused::Arguments => {
+        CommandRefusal::Arguments => {
             let message = format!("command `{command}` holds arguments");
             (named, (message, "name the program alone and put the rest into `args`"))
         }
@@ -58,8 +58,8 @@ fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &Refu
     not_loaded(Code::UnsafePath, &cursor.unwrap_or(*holder), &message, Some(help.to_owned()))
 }
 
-impl Reader<'_> {
-    /// An action: `{"type": …}` and what that type needs.
+impl EntryReader<'_> {
+    /// Reads an action: `{"type": …}` and the keys of that type.
     pub(crate) fn action(&mut self, at: &Cursor<'_>) -> Option<ActionSpec> {
         let (kind, blank) = self.kind(at)?;
         let mut spec = HookSpec::new("", "", blank);
@@ -81,7 +81,7 @@ impl Reader<'_> {
         complete.then_some(spec.action)
     }
 
-    /// The type of an action, and a blank one of it.
+    /// The type of an action, with a blank action of that type.
     fn kind(&mut self, at: &Cursor<'_>) -> Option<(&'static ActionType, ActionSpec)> {
         let names: Vec<&str> = ActionType::of_files().map(|kind| kind.name).collect();
         if !matches!(at.node, Node::Map(_)) {
@@ -109,7 +109,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A key that this type of action does not have; dropping it could change what the hook does.
+    /// Reports a key that this type of action does not have. Dropping it could change what the hook does.
     fn unsuited(&mut self, at: &Cursor<'_>, kind: &ActionType) {
         let key = at.key().unwrap_or_default();
         let beside = super::KEYS.contains(&&*canonical(key));
@@ -118,9 +118,9 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with a file that a hook names, and the way out.
-pub(super) fn left(written: &str, outside: &Outside) -> (String, &'static str) {
-    let Outside { path, folder, trouble } = outside;
+/// The problem with a file that a hook names, and the remedy.
+pub(super) fn left(written: &str, outside: &OutsideFile) -> (String, &'static str) {
+    let OutsideFile { path, folder, trouble } = outside;
     match trouble {
         Some(trouble) => (format!("`{written}` cannot be looked at: {}", trouble.why), trouble.help),
         None => {

@@ -1,4 +1,4 @@
-//! Values of an entry: taken, converted with a warning, or refused with the place and the way out.
+//! Reads values of an entry: takes them, converts them with a warning, or refuses them with place and remedy.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use ollm_protocol::hook::key::HOOK_KEYS;
 use ollm_protocol::{Code, did_you_mean};
 use serde_json::{Map, Value};
 
+use crate::config::camel;
 use crate::file::Finding;
 use crate::format::Context;
 use crate::node::{Cursor, Node, Part};
@@ -21,51 +22,40 @@ pub(super) const SERVICES: &str = "a list of addresses such as \"127.0.0.1:11434
 pub(super) const SPAN: &str = "a time with its unit such as \"5s\"";
 pub(super) const PAUSE: &str = "a number of milliseconds, or text such as \"5s\"";
 
-/// After so many findings nobody is helped by more help, and looking for it costs time.
+/// The number of findings after which hints are omitted, because they cost time.
 pub(crate) const MANY: usize = 200;
 
-/// More keys of one map are not looked at.
+/// The most keys of one map that are read.
 const MOST_KEYS: usize = 1000;
 
 /// Reads one entry.
-pub(crate) struct Reader<'a> {
+pub(crate) struct EntryReader<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) findings: &'a mut Vec<Finding>,
-    /// Whether nothing has been found so far that forbids to load the hook.
+    /// Whether no finding so far prevents loading the hook.
     pub(super) sound: bool,
 }
 
-/// A hook that is not there, and why.
+/// The finding that a hook is not loaded, with the reason.
 pub(crate) fn not_loaded(code: Code, cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
     let message = format!("{message}; the hook is not loaded");
     Finding::at(code, Severity::Error, cursor, Part::Value, message, help)
 }
 
-/// The key that is meant: other words for it, and its spelling in snake case.
+/// The key's canonical name, from an alias or its snake_case spelling.
 pub(crate) fn canonical(key: &str) -> Cow<'_, str> {
-    let camel = if key.contains('_') { Cow::Owned(camel(key)) } else { Cow::Borrowed(key) };
+    let camel = Some(key).filter(|key| key.contains('_')).and_then(camel).map_or(Cow::Borrowed(key), Cow::Owned);
     let known = HOOK_KEYS.iter().find(|row| row.aliases.contains(&&*camel));
     known.map_or(camel, |row| Cow::Borrowed(row.name))
 }
 
-fn camel(snake: &str) -> String {
-    let mut words = snake.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |mut camel, word| {
-        let mut letters = word.chars();
-        camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-        camel.push_str(letters.as_str());
-        camel
-    })
-}
-
-/// The known word that may have been meant.
+/// The known word most similar to this one.
 pub(crate) fn meant(word: &str, known: &[&str]) -> Option<String> {
     did_you_mean(word, known.iter().copied())
 }
 
-impl Reader<'_> {
-    /// Every key of a map that is set, by the word for it that we use.
+impl EntryReader<'_> {
+    /// Reads every set key of a map, by its canonical name.
     pub(super) fn keys(&mut self, at: &Cursor<'_>, mut take: impl FnMut(&mut Self, &str, &Cursor<'_>)) {
         let mut seen: Vec<Cow<'_, str>> = Vec::new();
         if self.is_crowded(at) {
@@ -83,7 +73,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a map has more keys than anybody writes; each is compared with all others.
+    /// Whether a map has too many keys, because each key is compared with all others.
     fn is_crowded(&mut self, at: &Cursor<'_>) -> bool {
         let crowded = matches!(at.node, Node::Map(entries) if entries.len() > MOST_KEYS);
         if crowded {
@@ -92,7 +82,7 @@ impl Reader<'_> {
         crowded
     }
 
-    /// The keys of what must be a map.
+    /// Reads the keys of a node that must be a map.
     pub(crate) fn map(&mut self, at: &Cursor<'_>, take: impl FnMut(&mut Self, &str, &Cursor<'_>)) {
         if !matches!(at.node, Node::Map(_)) {
             let key = at.key().unwrap_or_default();
@@ -105,7 +95,7 @@ impl Reader<'_> {
         self.need(at, value::texts(at.node), expected).unwrap_or_default()
     }
 
-    /// One text or a list of them, either as good as the other.
+    /// One text or a list of texts.
     pub(crate) fn one_or_more(&mut self, at: &Cursor<'_>, expected: &str) -> Vec<String> {
         match at.node {
             Node::Text(text) => vec![text.clone()],
@@ -113,7 +103,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Patterns; an empty list would fit nothing, and must not be taken for one that fits everything.
+    /// Reads patterns. An empty list would fit nothing, and must not count as fitting everything.
     pub(crate) fn patterns(&mut self, at: &Cursor<'_>) -> Vec<String> {
         let patterns = self.texts(at, "a list of patterns");
         if patterns.is_empty() && matches!(at.node, Node::List(_)) {
@@ -158,7 +148,7 @@ impl Reader<'_> {
         Map::new()
     }
 
-    /// One of these words, which `take` takes if it is one.
+    /// One of these words; `take` returns whether it accepted the word.
     pub(super) fn choice(&mut self, at: &Cursor<'_>, names: &[&'static str], take: impl FnOnce(&str) -> bool) {
         let written = at.node.as_text();
         if !written.is_some_and(take) {
@@ -168,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value without which the hook would do something else.
+    /// A required value: without it, the hook would do something else.
     pub(super) fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
@@ -178,7 +168,7 @@ impl Reader<'_> {
         value
     }
 
-    /// A value that only people look at.
+    /// A value that is only for people.
     pub(super) fn want<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
@@ -189,7 +179,7 @@ impl Reader<'_> {
         value
     }
 
-    /// The value, with a warning where it was written as something else.
+    /// The value, with a warning if it was converted.
     fn read<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         match reading {
             Reading::Exact(value) => Some(value),
@@ -219,7 +209,16 @@ impl Reader<'_> {
         self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
-    /// Something without which the entry means nothing is missing.
+    /// Refuses an unknown key that prevents loading the hook.
+    pub(super) fn refuse_unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
+        let key = at.key().unwrap_or_default();
+        let help = meant(key, known).unwrap_or_else(|| format!("there are {}", known.join(", ")));
+        self.sound = false;
+        let message = format!("unknown key `{key}`; the hook is not loaded");
+        self.findings.push(Finding::at(Code::UnknownKey, Severity::Error, at, Part::Key, message, Some(help)));
+    }
+
+    /// Reports a missing part that an entry cannot do without.
     pub(super) fn lacks(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
         self.sound = false;
         self.findings.push(not_loaded(Code::MissingKey, at, message, help));

@@ -7,32 +7,33 @@ use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};
 
 use super::HTTP;
-use crate::format::Form;
+use crate::format::{Form, agent, events};
 use crate::mcp::or_null;
 
 const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
 const TIME: &str = units::DURATION_PATTERN;
+const POSITIVE_TIME: &str = units::POSITIVE_DURATION_PATTERN;
 const SIZE: &str = units::SIZE_PATTERN;
-const SERVICE: &str = r"^(\[[^\s/]+\]|[^:/\s]+):0*[1-9][0-9]{0,4}$";
+const SERVICE: &str = r"^(\[[^\s/]+\]|[^:/\s]+):0*(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})$";
 const HEADER: &str = r"^[^\x00-\x08\x0a-\x1f\x7f]*$";
 const ANY: &str = "";
-/// Text with something in it.
+/// A pattern for non-empty text.
 const WORD: &str = r"\S";
 
 /// The JSON Schema of a hook file of this form.
 pub fn hook_schema(form: Form) -> Value {
     let (title, body) = match form {
-        Form::Events => ("Hooks by event", events()),
+        Form::Events => ("Hooks by event", events_form()),
         Form::Modern => ("One hook, with eventType and action", modern()),
         Form::WhenThen => ("One hook, with when and then", when_then()),
-        Form::Agent => ("Hooks of an agent's settings", agent()),
+        Form::Agent => ("Hooks of an agent's settings", agent_form()),
     };
     titled(title, body)
 }
 
 /// The JSON Schema of a hook file of any form.
 pub fn hook_file_schema() -> Value {
-    let forms = [events(), modern(), when_then(), agent()];
+    let forms = [events_form(), modern(), when_then(), agent_form()];
     titled("A hook file", json!({"type": "object", "anyOf": forms}))
 }
 
@@ -44,17 +45,19 @@ fn titled(title: &str, body: Value) -> Value {
     schema.into()
 }
 
-fn events() -> Value {
+fn events_form() -> Value {
     let text = json!({"type": "string"});
-    let beside = json!({"hooks": by_event(), "$schema": text, "name": text, "version": text, "description": text});
+    let beside =
+        events::BESIDE.iter().map(|key| ((*key).to_owned(), if *key == "hooks" { by_event() } else { text.clone() }));
+    let beside: Map<String, Value> = beside.collect();
     json!({"type": "object", "properties": beside, "required": ["hooks"], "additionalProperties": false})
 }
 
-/// Events with their hooks, as in a hook file of ours and in a manifest.
+/// Events with their hooks, as in our hook files and in manifests.
 pub(crate) fn by_event() -> Value {
     let mut hook = entry(&[], &[]);
     if let Some(hook) = hook.as_object_mut() {
-        // Either a program or another action.
+        // An entry has either a program or another action.
         let program =
             json!({"required": ["command"], "properties": {"command": {"type": "string"}, "action": {"type": "null"}}});
         let action =
@@ -90,13 +93,12 @@ fn when_then() -> Value {
     schema
 }
 
-fn agent() -> Value {
-    const OTHERS: [&str; 4] = ["args", "action", "dialect", "matcher"];
-    let line = entry(&[("type", json!({"const": "command"}))], &OTHERS);
+fn agent_form() -> Value {
+    let line = entry(&[("type", json!({"const": "command"}))], agent::MEANINGLESS);
     let http = ActionType::of_files().find(|kind| kind.name == HTTP).map(typed).unwrap_or_default();
     let keys = http.get("properties").and_then(Value::as_object).into_iter().flatten();
     let own: Vec<(&str, Value)> = keys.map(|(key, value)| (key.as_str(), value.clone())).collect();
-    let mut post = entry(&own, &[&OTHERS[..], &["command"]].concat());
+    let mut post = entry(&own, &[agent::MEANINGLESS, &["command"]].concat());
     require(&mut post, &["type", "url"]);
     let entry = json!({"anyOf": [line, post]});
     let group = json!({
@@ -107,26 +109,26 @@ fn agent() -> Value {
     });
     let groups = json!({"type": "array", "items": group});
     let hooks = json!({"type": "object", "propertyNames": event(), "additionalProperties": groups});
-    // Other settings of the agent stand beside its hooks.
+    // The agent's other settings are beside its hooks.
     json!({"type": "object", "properties": {"hooks": hooks}, "required": ["hooks"]})
 }
 
-/// An entry: its usual keys without some, and those of the form.
+/// An entry: its usual keys except `without`, and the form's own.
 fn entry(own: &[(&str, Value)], without: &[&str]) -> Value {
     let mut properties = spelled(HOOK_KEYS.iter().filter(|row| !without.contains(&row.name)));
-    // It is read, and means nothing: a file cannot vouch for itself.
+    // The key is read without effect: a file cannot approve itself.
     properties.insert("trusted".to_owned(), json!({"type": ["boolean", "null"], "deprecated": true}));
     properties.insert("$schema".to_owned(), json!({}));
     properties.extend(own.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     object(&properties)
 }
 
-/// A map with these keys and no others that have a value.
+/// A map in which only these keys may have a value.
 fn object(properties: &Map<String, Value>) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": {"type": "null"}})
 }
 
-/// Keys in all their spellings; only those that are required must have a value.
+/// Keys in all their spellings. Only required keys must have a value.
 fn spelled(keys: impl Iterator<Item = &'static HookKey>) -> Map<String, Value> {
     let each = |row: &'static HookKey| {
         let value = value(row).map(|value| if row.required { value } else { or_null(value) });
@@ -137,7 +139,7 @@ fn spelled(keys: impl Iterator<Item = &'static HookKey>) -> Map<String, Value> {
     keys.flat_map(each).collect()
 }
 
-/// A key in snake case, which is read as well.
+/// A key's snake_case spelling, which is also read.
 pub(crate) fn snake(key: &str) -> String {
     key.chars().fold(String::with_capacity(key.len() + 2), |mut snake, letter| {
         if letter.is_ascii_uppercase() {
@@ -154,7 +156,7 @@ fn require(schema: &mut Value, keys: &[&str]) {
     }
 }
 
-/// What a key of an entry holds, and what it is for; nothing for what is no key of an entry.
+/// The schema of a key's value, with its description; `None` if entries do not have the key.
 fn value(row: &HookKey) -> Option<Value> {
     let mut schema = holds(row)?;
     describe(&mut schema, row.about);
@@ -178,7 +180,6 @@ fn holds(row: &HookKey) -> Option<Value> {
         KeyKind::Object(_) => json!({"type": "object"}),
         KeyKind::Headers(_) => pairs(HEADER),
         KeyKind::Text(text, _) => match text.form {
-            TextForm::Word if text.for_people => json!({"type": "string"}),
             TextForm::Word | TextForm::Expression => word(),
             TextForm::Any | TextForm::Plain => json!({"type": "string"}),
             TextForm::OneOf(names) => json!({"enum": names()}),
@@ -188,14 +189,14 @@ fn holds(row: &HookKey) -> Option<Value> {
         KeyKind::Texts(..) | KeyKind::Files(_) => texts(),
         KeyKind::Patterns(_) => json!({"type": "array", "items": word(), "minItems": 1}),
         KeyKind::Variables(_) => pairs(ANY),
-        KeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), TIME),
+        KeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), POSITIVE_TIME),
         KeyKind::Pause(_) => or_text(json!({"type": "number", "minimum": 0}), TIME),
-        KeyKind::Span(_) => json!({"type": "string", "pattern": TIME}),
+        KeyKind::Span(_) => json!({"type": "string", "pattern": POSITIVE_TIME}),
         KeyKind::Size(_) => or_text(json!({"type": "integer", "minimum": 0}), SIZE),
         KeyKind::Count(_) => json!({"type": "integer", "minimum": 0}),
         KeyKind::Positive(_) => json!({"type": "integer", "minimum": 1, "maximum": u32::MAX}),
         KeyKind::Choice(names, _) => json!({"enum": names()}),
-        KeyKind::Section(keys, _) => object(&spelled(keys.iter())),
+        KeyKind::Section(keys) => object(&spelled(keys.iter())),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Reading the fields of a manifest: each is taken, or refused with its place and what would be right.
+//! Reads the fields of a manifest. Each is taken, or refused with its place and the valid values.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use ollm_protocol::{Code, did_you_mean};
 
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
-use crate::path::Walked;
+use crate::path::PathCache;
 use crate::problem::Severity;
 use crate::value::{self, Reading};
 
-/// What was found wrong so far.
+/// The faults found so far.
 pub(super) struct Check<'a> {
     /// The extension's folder.
     pub(super) folder: &'a Path,
-    /// What was found out about the files in it.
-    pub(super) walked: &'a Walked,
+    /// The cached results for files in the folder.
+    pub(super) walked: &'a PathCache,
     pub(super) findings: &'a mut Vec<Finding>,
 }
 
 impl Check<'_> {
-    /// Something that keeps the extension from being loaded.
+    /// Reports a fault that prevents loading the extension.
     pub(super) fn refuse(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<&str>) {
         self.findings.push(Finding::at(
             Code::WrongValue,
@@ -32,19 +32,19 @@ impl Check<'_> {
         ));
     }
 
-    /// Something that is not as written, but does no harm.
+    /// Reports a harmless deviation.
     pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, message: impl Into<String>, help: Option<String>) {
         self.findings.push(Finding::at(code, Severity::Warning, at, Part::Key, message.into(), help));
     }
 
-    /// A key nobody knows.
+    /// Reports an unknown key.
     pub(super) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
         let meant = did_you_mean(key, known.iter().copied());
         self.warn(Code::UnknownKey, at, format!("unknown key `{key}` is ignored"), meant);
     }
 
-    /// Every key that is set of what must be a map, such as the example; doubled ones are refused.
+    /// Reads every set key of a node that must be a map, as in the example. Refuses doubled keys.
     pub(super) fn map(
         &mut self,
         at: &Cursor<'_>,
@@ -70,7 +70,7 @@ impl Check<'_> {
         true
     }
 
-    /// The items of what must be a list.
+    /// Reads the items of a node that must be a list.
     pub(super) fn list(&mut self, at: &Cursor<'_>, mut take: impl FnMut(&mut Self, &Cursor<'_>)) {
         if matches!(at.node, Node::List(_)) {
             at.items().for_each(|item| take(self, &item));
@@ -81,7 +81,7 @@ impl Check<'_> {
         }
     }
 
-    /// A value that must be what it is meant to be.
+    /// Reads a value that must be valid.
     pub(super) fn take<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         if let Reading::Exact(value) = reading {
             return Some(value);
@@ -91,7 +91,7 @@ impl Check<'_> {
         None
     }
 
-    /// Text with something in it.
+    /// Reads non-empty text.
     pub(super) fn words(&mut self, at: &Cursor<'_>) -> Option<String> {
         self.take(at, value::word(at.node), "text that is not empty")
     }
@@ -114,7 +114,7 @@ impl Check<'_> {
         Vec::new()
     }
 
-    /// A key that has to be there.
+    /// Reports a required key that is missing.
     pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str) {
         if !at.get(key).is_some_and(|value| !matches!(value.node, Node::Null)) {
             self.findings.push(Finding::at(

@@ -1,17 +1,18 @@
-//! What extensions need of one another: order, and who cannot be on without whom.
+//! Resolves dependencies between extensions: their order, and which cannot be on without another.
 
 use ollm_protocol::{Code, Layer, Remedy};
 
 use super::fault::{Fault, Field};
-use super::{Dependency, Extension, State};
+use super::{Dependency, Extension, ExtensionState};
 
-/// Takes out those that miss something, and puts each behind those it needs.
+/// Removes extensions with an unmet dependency, and sorts each after those it needs.
 pub(super) fn settle(all: &mut Vec<Extension>) {
     if all.iter().all(|extension| extension.manifest.dependencies.is_empty()) {
         return;
     }
     refuse_cycles(all);
-    // Whoever needs one that was just taken out is the next to go; each round takes at least one, or is the last.
+    // If an extension needs one that was just removed, it is removed next. Each round removes at least one, or is the
+    // last.
     while let Some((index, fault)) = first_unmet(all) {
         if let Some(extension) = all.get_mut(index) {
             extension.fail(fault);
@@ -20,7 +21,7 @@ pub(super) fn settle(all: &mut Vec<Extension>) {
     order(all);
 }
 
-/// Those that need themselves in the end, each with the way back to it.
+/// Refuses extensions that depend on themselves, each with the cycle.
 fn refuse_cycles(all: &mut [Extension]) {
     let cycles: Vec<(usize, Fault)> = (0..all.len())
         .filter(|index| all.get(*index).is_some_and(Extension::is_on))
@@ -33,7 +34,7 @@ fn refuse_cycles(all: &mut [Extension]) {
     }
 }
 
-/// The shortest way from an extension back to itself.
+/// The shortest cycle from an extension back to itself.
 fn cycle(all: &[Extension], start: usize) -> Option<Fault> {
     let mut from: Vec<Option<usize>> = vec![None; all.len()];
     let mut queue = std::collections::VecDeque::from([start]);
@@ -72,7 +73,7 @@ fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> 
     }
 }
 
-/// The extensions that one of them needs and that are on.
+/// The dependencies of an extension that are on.
 fn needed(all: &[Extension], index: usize) -> Vec<usize> {
     let dependencies = all.get(index).map(|extension| extension.manifest.dependencies.as_slice()).unwrap_or_default();
     dependencies.iter().filter_map(|dependency| position(all, dependency)).collect()
@@ -82,7 +83,7 @@ fn position(all: &[Extension], dependency: &Dependency) -> Option<usize> {
     all.iter().position(|extension| extension.name == dependency.name && extension.is_on())
 }
 
-/// The first extension that misses something, and what.
+/// The first extension with an unmet dependency, and the fault.
 fn first_unmet(all: &[Extension]) -> Option<(usize, Fault)> {
     let mut on = all.iter().enumerate().filter(|(_, extension)| extension.is_on());
     on.find_map(|(index, extension)| {
@@ -91,9 +92,9 @@ fn first_unmet(all: &[Extension]) -> Option<(usize, Fault)> {
     })
 }
 
-/// What an extension that is not among these would miss.
+/// The unmet dependencies of an extension that is not among these.
 pub(super) fn lacking(all: &[Extension], extension: &Extension) -> Vec<Fault> {
-    // Where it will be put is not known: a project may use what the user has as well as its own.
+    // Its future place is unknown. An extension of a project may use both the user's and the project's.
     let unmet = |dependency| unmet(all, Layer::Workspace, dependency);
     extension.manifest.dependencies.iter().filter_map(unmet).collect()
 }
@@ -114,11 +115,11 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
                 let message = format!("it needs the extension `{name}` ({range}), which is not there");
                 Some(Fault { help: Some("install it".to_owned()), ..needed(message) })
             }
-            Some(State::Off(_)) => {
+            Some(ExtensionState::Off(_)) => {
                 let message = format!("it needs the extension `{name}`, which is switched off");
                 by(message, Remedy::EnableExtension(name.clone()))
             }
-            Some(State::Failed(_) | State::On) => {
+            Some(ExtensionState::Failed(_) | ExtensionState::On) => {
                 let message = format!("it needs the extension `{name}`, which cannot be loaded");
                 by(message, Remedy::ShowExtension(name.clone()))
             }
@@ -142,7 +143,7 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
     None
 }
 
-/// Each behind those it needs, as far as the user's stay before the project's; otherwise as found.
+/// Sorts each after those it needs, with the user's before the project's; otherwise keeps the order.
 fn order(all: &mut Vec<Extension>) {
     let mut ordered: Vec<usize> = Vec::with_capacity(all.len());
     for index in 0..all.len() {
@@ -153,7 +154,7 @@ fn order(all: &mut Vec<Extension>) {
     all.sort_by_key(|extension| extension.layer);
 }
 
-/// What is needed first; no cycle is left among those that are on, so every way ends.
+/// Visits dependencies first. The extensions that are on have no cycles, so this ends.
 fn visit(all: &[Extension], index: usize, ordered: &mut Vec<usize>) {
     let mut open = vec![(index, false)];
     while let Some((at, done)) = open.pop() {

@@ -1,4 +1,4 @@
-//! What keeps an extension off although its manifest is fine, and which part of the manifest that hangs on.
+//! Faults that keep an extension off although its manifest is valid, with the part of the manifest they concern.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::cleaned;
 use crate::problem::{Problem, Severity};
 
-/// Why an extension cannot be on here, before its place is known.
+/// Why an extension cannot be on here, without the place yet.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) code: Code,
     pub(super) at: Field,
-    /// What happened.
+    /// The problem.
     pub(super) message: String,
-    /// The way out.
+    /// The remedy.
     pub(super) help: Option<String>,
-    /// The way out for which a program may have a command.
+    /// The remedy for which the program may have a command.
     pub(super) remedy: Option<Box<Remedy>>,
 }
 
@@ -30,15 +30,15 @@ pub(super) enum Field {
     Name,
     /// The name of an extension that it needs.
     Needed(String),
-    /// Which versions of that will do.
+    /// The version range of that dependency.
     Range(String),
     /// The declaration of a setting.
     Setting(String),
-    /// Where a hook or a server names a file.
+    /// A file that a hook or a server names.
     File(Box<Naming>),
 }
 
-/// Where a file is named.
+/// A file that is named in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Naming {
     /// `hooks` or `mcpServers`.
@@ -52,7 +52,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// The place, of several with the same file that of the owner.
+    /// The place of the file. If several have the same file, the owner's.
     fn find(&self, root: &Cursor<'_>) -> Option<(Spot, String)> {
         let part = root.get(self.part)?;
         self.owned(&part).or_else(|| self.any(&part))
@@ -78,8 +78,8 @@ impl Naming {
 }
 
 impl Fault {
-    /// The fault with its place, which is looked up now: hardly any extension has one. A manifest that is not the one that
-    /// was understood has no such place, as far as is known which one was.
+    /// Adds the place to the fault. The place is located only now, because faults are rare. If the manifest has changed
+    /// since it was read, there is no place.
     pub(super) fn locate(self, path: &Path, understood: Option<u64>, severity: Severity) -> Problem {
         let place = self.at.clone();
         let (code, message, help, remedy) = (self.code, self.message, self.help, self.remedy.map(|remedy| *remedy));

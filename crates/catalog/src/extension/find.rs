@@ -1,4 +1,4 @@
-//! Where extensions are: the folders of the configured directories that have a manifest.
+//! Finds extensions: the folders with a manifest in the configured directories.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -9,42 +9,53 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_protocol::{Code, Layer, Rules, Source};
+use ollm_store::read_bounded;
 use rustix::fs::FileType;
+use serde_json::Value;
 
 use super::fault::{Fault, Field};
 use super::install_change::InstallChange;
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
-use super::{CopyOf, Extension, Extensions, ReadExtensions, State, Surroundings};
+use super::{CopyOf, Extension, ExtensionState, Extensions, ReadExtensions, Surroundings};
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::file::whole_file;
-use crate::load::{Looked, Stamp, entries, identity};
+use crate::load::{Stamp, StampSet, entries, identity, unreadable_folder};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
 /// The file that makes a folder an extension.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// The file in an extension's folder that says where we installed it from. It lies in the folder that it describes, so that both
-/// appear and go in one step.
+/// The file in an extension's folder with the source that we installed it from. It is in the folder that it describes,
+/// so that both appear and disappear in one step.
 pub const INSTALL_RECORD: &str = ".ollm-install.json";
-/// More folders in one directory are not looked into.
+/// The largest record, in bytes; a larger one is ignored.
+const LARGEST_RECORD: u64 = 256 << 10;
+/// The most folders of one directory.
 const MOST_FOLDERS: usize = 2000;
-/// So many manifests are read faster than a thread is started.
+/// Up to this many manifests, reading them is faster than starting a thread.
 const FEW: usize = 16;
-/// More threads do not make it faster.
+/// The most threads; more would not be faster.
 const MOST_THREADS: usize = 8;
-/// So often extensions are read anew because somebody installed others meanwhile.
+/// How often extensions are read again because another process changed what is installed.
 const MOST_CHANGES: usize = 8;
+
+/// Whether the manifest in a folder was converted from another agent's package at its installation.
+pub(super) fn was_converted(root: &Path) -> bool {
+    let record = read_bounded(&root.join(INSTALL_RECORD), LARGEST_RECORD).ok().flatten().unwrap_or_default();
+    let record: Value = serde_json::from_slice(&record).unwrap_or_default();
+    record.get("form").is_some_and(Value::is_string)
+}
 
 /// A folder that may be an extension.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) root: PathBuf,
     pub(super) layer: Layer,
-    /// The project it came with, where that is one around ours.
+    /// The project it came with, if that is a project around ours.
     pub(super) enclosing: Option<PathBuf>,
-    /// Why it cannot be looked into.
+    /// Why it is unreadable.
     pub(super) trouble: Option<String>,
 }
 
@@ -53,8 +64,8 @@ impl Candidate {
         Candidate { root, layer, enclosing: None, trouble: None }
     }
 
-    /// Where it comes from: we install into the user's folders only.
-    pub(super) fn source(&self, looked: &mut Looked) -> Source {
+    /// Its origin: we only install into the user's folders.
+    pub(super) fn source(&self, looked: &mut StampSet) -> Source {
         if self.layer != Layer::User {
             return Source::Extension;
         }
@@ -65,7 +76,7 @@ impl Candidate {
     }
 }
 
-/// What decides how a manifest is understood, beside its content.
+/// What decides how a manifest is read, apart from its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     user: Rules,
@@ -85,7 +96,7 @@ impl Terms {
         }
     }
 
-    /// Puts what was approved in the place of what can no longer be understood.
+    /// Replaces a broken extension by its approved copy.
     pub(super) fn restore(&self, broken: &mut Extension, approved: &CopyOf<'_>) {
         let Some(copy) = approved(&broken.root) else { return };
         let enclosing = broken.enclosing.clone();
@@ -98,7 +109,7 @@ impl Terms {
     }
 }
 
-/// Where extensions are looked for.
+/// The places to search for extensions.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'a> {
     pub(crate) places: &'a Places,
@@ -106,7 +117,7 @@ pub(crate) struct Search<'a> {
     pub(crate) now: SystemTime,
 }
 
-/// Every extension as its manifest says, the user's first; one that is still what it was is not understood anew.
+/// Reads every extension's manifest, the user's first. An unchanged manifest is not parsed again.
 pub(super) fn read_all(search: &Search<'_>, previous: &Extensions, mut budget: Option<&mut Budget>) -> ReadExtensions {
     let Some(directories) = search.config.extension_folders(search.places) else { return ReadExtensions::default() };
     let users = directories.iter().filter(|(_, layer)| *layer == Layer::User).map(|(directory, _)| directory);
@@ -123,7 +134,7 @@ pub(super) fn read_all(search: &Search<'_>, previous: &Extensions, mut budget: O
     read_once(search, &directories, previous, budget)
 }
 
-/// Reads all that is there at a moment at which nobody changes what is installed.
+/// Reads all extensions between two changes of what is installed.
 fn read_once(
     search: &Search<'_>,
     directories: &[(PathBuf, Layer)],
@@ -131,18 +142,18 @@ fn read_once(
     budget: Option<&mut Budget>,
 ) -> ReadExtensions {
     let mut found = ReadExtensions::default();
-    let looking = Looking { places: search.places, budget, found: &mut found, seen: HashSet::new() };
+    let looking = FolderSearch { places: search.places, budget, found: &mut found, seen: HashSet::new() };
     let candidates = looking.candidates(directories);
     if candidates.is_empty() {
         return found;
     }
     let hooks = search.config.hooks(search.places);
     let terms = Terms::new(hooks.rules(), hooks.workspace_timeout);
-    // What something is called does not hang on the terms.
+    // An extension's name does not depend on the terms.
     let same_terms = previous.terms.as_ref() == Some(&terms);
     let known = previous.iter().filter(|one| same_terms || one.is_sketch());
     let known = known.map(|extension| (extension.root.as_os_str(), extension)).collect();
-    let read = Shelf { terms: &terms, known, now: search.now }.read_all(&candidates);
+    let read = ExtensionReader { terms: &terms, known, now: search.now }.read_all(&candidates);
     for (candidate, extension) in candidates.iter().zip(read) {
         match extension {
             Some(mut extension) => {
@@ -156,16 +167,16 @@ fn read_once(
     found
 }
 
-/// What is needed to read extensions.
-struct Shelf<'a> {
+/// The data for reading extensions.
+struct ExtensionReader<'a> {
     terms: &'a Terms,
-    /// Those that were understood under the same terms.
+    /// The extensions that were read under the same terms.
     known: HashMap<&'a OsStr, &'a Extension>,
     now: SystemTime,
 }
 
-impl Shelf<'_> {
-    /// Reads all candidates, in parallel where there are many, in their order.
+impl ExtensionReader<'_> {
+    /// Reads all candidates and keeps their order; many are read in parallel.
     fn read_all(&self, candidates: &[Candidate]) -> Vec<Option<Extension>> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         if candidates.len() <= FEW || threads == 1 {
@@ -193,15 +204,15 @@ impl Shelf<'_> {
 }
 
 /// The search for folders.
-struct Looking<'a> {
+struct FolderSearch<'a> {
     places: &'a Places,
     budget: Option<&'a mut Budget>,
     found: &'a mut ReadExtensions,
-    /// The folders that were met, by identity.
+    /// The folders found so far, by identity.
     seen: HashSet<(u64, u64)>,
 }
 
-impl Looking<'_> {
+impl FolderSearch<'_> {
     /// The folders of all directories, each once, the user's before the project's.
     fn candidates(mut self, directories: &[(PathBuf, Layer)]) -> Vec<Candidate> {
         let mut candidates = Vec::new();
@@ -212,7 +223,7 @@ impl Looking<'_> {
             self.found.looked.state(directory);
             match self.folders(directory, layer) {
                 Ok(folders) => {
-                    // So many are too dear for an event anyway, and that is told.
+                    // So many would exceed the budget of an event anyway, which is reported.
                     if folders.len() >= MOST_FOLDERS && (self.budget.is_none() || layer == Layer::User) {
                         let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
                         self.found.problems.push(whole_file(Code::TooMuch, Severity::Error, directory, message));
@@ -223,19 +234,14 @@ impl Looking<'_> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.found.problems.extend(misses(directory, places));
                 }
-                Err(error) => {
-                    let message = format!("cannot look into it: {error}; its extensions are not loaded");
-                    let help = Some("it must be a folder that its owner can read".to_owned());
-                    let problem = whole_file(Code::UnreadableFile, Severity::Error, directory, message);
-                    self.found.problems.push(Problem { help, ..problem });
-                }
+                Err(error) => self.found.problems.push(unreadable_folder(directory, &error, ("extensions", layer))),
             }
         }
         candidates.sort_by_key(|candidate| candidate.layer);
         candidates
     }
 
-    /// Whether a project's manifest may still be read.
+    /// Whether the budget allows reading a project's manifest.
     fn is_affordable(&mut self, candidate: &Candidate) -> bool {
         let Some(budget) = self.budget.as_mut().filter(|_| candidate.layer == Layer::Workspace) else { return true };
         let manifest = candidate.root.join(MANIFEST);
@@ -243,12 +249,12 @@ impl Looking<'_> {
         budget.allows(&manifest, size)
     }
 
-    /// Whether a folder is met for the first time, whichever way leads to it.
+    /// Whether a folder was not found before, by any path.
     fn is_new(&mut self, root: &Path) -> bool {
         root.metadata().map_or(true, |meta| self.seen.insert(identity(&meta)))
     }
 
-    /// The folders of a directory, by name; hidden ones are tools' own.
+    /// The folders of a directory, by name. Hidden folders belong to tools.
     fn folders(&mut self, directory: &Path, layer: Layer) -> io::Result<Vec<Candidate>> {
         let (entries, state) = entries(directory)?;
         self.found.looked.read(directory, Some(state));
@@ -275,7 +281,7 @@ impl Looking<'_> {
         Ok(folders)
     }
 
-    /// The folders that came only for another one, which is not in place.
+    /// The folders that were only added for another extension, which is not in place yet.
     fn waiting(&mut self, directory: &Path) -> Vec<PathBuf> {
         let waiting = InstallChange::waiting(directory);
         if !waiting.is_empty() {
@@ -284,7 +290,7 @@ impl Looking<'_> {
         waiting
     }
 
-    /// A link to a folder: the folder it leads to, unless a project leads out of itself.
+    /// The folder that a link leads to, unless a project links out of itself.
     fn linked(&mut self, path: PathBuf, layer: Layer) -> Option<Candidate> {
         let places = self.places;
         self.found.looked.place(&path);
@@ -303,7 +309,7 @@ impl Looking<'_> {
         Some(Candidate::new(real, layer))
     }
 
-    /// Whose a directory is that lies in the project: the user's own does not become a project's by where one stands.
+    /// The layer of a directory in the project. The user's own directory stays the user's in every working folder.
     fn own(&self, directory: &Path, layer: Layer) -> Layer {
         if layer == Layer::User {
             return layer;
@@ -314,7 +320,7 @@ impl Looking<'_> {
     }
 }
 
-/// What a person should know of a directory that is not there, if they named it: the usual ones need not be there.
+/// The problem of a missing directory, if a person named it. The default directories need not exist.
 fn misses(directory: &Path, places: &Places) -> Option<Problem> {
     let usual = Config::default().extensions(places).directories;
     if usual.iter().any(|usual| usual == directory) {
@@ -325,11 +331,11 @@ fn misses(directory: &Path, places: &Places) -> Option<Problem> {
     Some(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Warning, directory, message) })
 }
 
-/// Of two extensions with one name the first counts: a project cannot replace one of the user's. Beside one another, one
-/// that was approved comes before one that was not: a folder that is merely put there takes nobody's name.
+/// Of two extensions with the same name, the first counts: a project cannot replace one of the user's. In the same
+/// place, an approved one comes before an unapproved one. So a new folder cannot take over a name.
 pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<'_>) {
     let mut owners: HashMap<&str, &Extension> = HashMap::new();
-    for extension in all.iter().filter(|extension| extension.state == State::On) {
+    for extension in all.iter().filter(|extension| extension.state == ExtensionState::On) {
         let owner = owners.entry(&extension.name).or_insert(extension);
         if owner.root != extension.root
             && owner.layer == extension.layer
@@ -341,7 +347,7 @@ pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<
     }
     let owners: HashMap<String, PathBuf> =
         owners.into_iter().map(|(name, owner)| (name.to_owned(), owner.root.clone())).collect();
-    for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
+    for extension in all.iter_mut().filter(|extension| extension.state == ExtensionState::On) {
         if let Some(root) = owners.get(&extension.name).filter(|root| **root != extension.root) {
             let message = format!("the name `{}` is taken by {}", extension.name, root.display());
             extension.fail(Fault {

@@ -1,13 +1,13 @@
-//! Packages that were made for other agents: Claude Code plugins, Gemini CLI extensions, and plugins in the open form that
+//! Reads packages for other agents: Claude Code plugins, Gemini CLI extensions, and plugins in the open format that
 //! several agents share.
 //!
-//! [`foreign_manifest`] reads such a folder and writes the manifest that says the same in our words. Hooks go through the
-//! reader of other agents' hooks, servers through the reader of other programs' servers. What has no counterpart here is
-//! listed.
+//! [`foreign_manifest`] reads such a folder and writes an equivalent manifest of ours. Hooks are read by the reader of
+//! other agents' hooks, servers by the reader of other programs' servers. Parts without a counterpart here are listed.
 
 use std::fs;
 use std::path::{Component, Path};
 
+use ollm_protocol::Rules;
 use ollm_protocol::dialect::{AgentDialect, agent_named};
 use ollm_store::read_bounded;
 use ollm_trust::COPY_FOLDER;
@@ -15,34 +15,60 @@ use serde_json::{Map, Value, json};
 
 use super::find::MANIFEST;
 use super::name::{check_extension_name, is_plain};
-use crate::connection::{Imported, WrittenFile};
+use crate::connection::{ImportedHooks, WrittenFile};
 use crate::file::{TrailingCommas, json_value};
 use crate::mcp::servers_from_json;
 
+mod misfit;
 mod prompt;
 
-/// Larger files of a package are not read.
+/// The largest file of a package, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// The variable that names the copy of an extension to its hooks: what was approved, and what their box lets them read.
+/// The variable with the folder of an extension's copy for its hooks. Their box lets them read that folder.
 const OF_HOOKS: &str = COPY_FOLDER;
-/// The variable that names it to its servers.
+/// The variable with that folder for its servers.
 const OF_SERVERS: &str = "OLLM_EXTENSION_ROOT";
 
-/// A form of package.
+/// The reason for leaving out parts that name `CLAUDE_PLUGIN_DATA` or `PLUGIN_DATA`.
+const NO_DATA: &str = "it keeps data in a folder that its agent has for the plugin";
+
+/// A package format.
 struct PackageForm {
     title: &'static str,
-    /// The files that show it, the first of which counts.
+    /// The files that identify it; the first one counts.
     manifests: &'static [&'static str],
-    /// The agent whose hooks it has.
+    /// The agent whose hook format it uses.
     agent: &'static str,
-    /// The variables that name its folder.
+    /// The variables that hold its folder.
     roots: &'static [&'static str],
     /// The files with servers.
     servers: &'static [&'static str],
-    /// What it may have and we have no counterpart for: a file, a folder or a key of its manifest, and the words for it.
+    /// The parts without a counterpart here: a file, a folder or a manifest key, with a description.
     left: &'static [(&'static str, &'static str)],
 }
+
+/// The manifest keys that are read in every format, or are for people.
+const READ: &[&str] = &[
+    "$schema",
+    "name",
+    "displayName",
+    "version",
+    "description",
+    "author",
+    "license",
+    "repository",
+    "homepage",
+    "keywords",
+    "hooks",
+    "mcpServers",
+    "settings",
+    "skills",
+    "commands",
+];
+
+/// The most unknown keys that are listed.
+const MOST_UNKNOWN: usize = 100;
 
 const CLAUDE_LEFT: &[(&str, &str)] = &[
     ("agents", "sub-agents"),
@@ -53,6 +79,10 @@ const CLAUDE_LEFT: &[(&str, &str)] = &[
     ("monitors", "monitors"),
     ("settings.json", "settings of the agent itself"),
     ("userConfig", "questions at installation"),
+    ("dependencies", "plugins that it needs"),
+    ("channels", "channels"),
+    ("themes", "themes"),
+    ("bin", "programs for the search path"),
     ("rules", "rules"),
 ];
 
@@ -84,7 +114,7 @@ const FORMS: &[PackageForm] = &[
     PackageForm {
         title: "Open Plugins plugin",
         manifests: &[".plugin/plugin.json", "plugin.json"],
-        // The form took over the hooks of this agent.
+        // The format uses the hook format of this agent.
         agent: "claude",
         roots: &["PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"],
         servers: &["mcp.json", ".mcp.json"],
@@ -92,14 +122,14 @@ const FORMS: &[PackageForm] = &[
     },
 ];
 
-/// What a package of another agent is in our words.
+/// A package of another agent, translated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreign {
-    /// The form of the package, for people.
+    /// The format of the package, for people.
     pub form: &'static str,
-    /// The manifest that says the same.
+    /// The equivalent manifest.
     pub manifest: Value,
-    /// What is not loaded, and why, one line each.
+    /// The parts that are not loaded, with the reason, one line each.
     pub left: Vec<String>,
 }
 
@@ -110,30 +140,32 @@ impl Foreign {
     }
 }
 
-/// Whether a folder is an extension of ours, or a package of another agent that is known.
+/// Whether a folder is one of our extensions, or a known package of another agent.
 pub fn is_package(root: &Path) -> bool {
     let others = FORMS.iter().flat_map(|form| form.manifests).copied();
     std::iter::once(MANIFEST).chain(others).any(|file| root.join(file).is_file())
 }
 
-/// Whether a file makes a folder a package that can be installed: a manifest of ours, or one of another agent's.
+/// Whether a file makes a folder an installable package: our manifest, or another agent's.
 pub fn is_package_manifest(path: &str) -> bool {
     path == MANIFEST || FORMS.iter().any(|form| form.manifests.contains(&path))
 }
 
-/// What a folder is in our words, if it is a package of another agent; why it cannot be understood.
-pub fn foreign_manifest(root: &Path) -> Result<Option<Foreign>, String> {
+/// The translation of a folder, if it is a package of another agent. The error says why it is invalid.
+pub fn foreign_manifest(root: &Path, rules: &Rules) -> Result<Option<Foreign>, String> {
     for form in FORMS {
         for file in form.manifests {
             if let Some(text) = read(root, file)? {
-                return Reading { root, form, left: Vec::new() }.whole(file, &text).map(Some);
+                let mut foreign = Reading { root, form, left: Vec::new() }.whole(file, &text)?;
+                misfit::leave_out_misfits(&mut foreign, root, rules);
+                return Ok(Some(foreign));
             }
         }
     }
     Ok(None)
 }
 
-/// One package while it is read.
+/// A package while it is being read.
 struct Reading<'a> {
     root: &'a Path,
     form: &'static PackageForm,
@@ -178,16 +210,13 @@ impl Reading<'_> {
         Ok(Foreign { form: title, manifest: Value::Object(manifest), left: self.left })
     }
 
-    /// The hooks, as our manifest has them.
+    /// The hooks, in the form of our manifest.
     fn hooks(&mut self, declared: &Map<String, Value>) -> Result<Value, String> {
-        let mut imported = Imported::default();
+        let mut imported = ImportedHooks::default();
         let Some(agent) = agent_named(self.form.agent) else { return Ok(json!({})) };
         let written = declared.get("hooks");
-        let files = texts(written.filter(|value| !value.is_object()));
-        let usual = "hooks/hooks.json".to_owned();
-        let files = if files.contains(&usual) { files } else { [vec![usual], files].concat() };
-        for file in &files {
-            let Some(text) = self.read_named(file)? else { continue };
+        for file in &files(&["hooks/hooks.json"], written) {
+            let Some(text) = read(self.root, file)? else { continue };
             self.add_hooks(&mut imported, file, &text, agent)?;
         }
         if let Some(inline) = written.filter(|value| value.is_object()) {
@@ -195,6 +224,13 @@ impl Reading<'_> {
             self.add_hooks(&mut imported, "the manifest", &inline.to_string(), agent)?;
         }
         self.left.append(&mut imported.left);
+        imported.hooks.retain(|(event, entry)| {
+            let keeps_data = entry.get("action").is_some_and(wants_data);
+            if keeps_data {
+                self.left.push(format!("a hook at {event}: {NO_DATA}"));
+            }
+            !keeps_data
+        });
         for (_, entry) in &mut imported.hooks {
             self.lead_home(entry);
         }
@@ -203,7 +239,7 @@ impl Reading<'_> {
 
     fn add_hooks(
         &self,
-        imported: &mut Imported,
+        imported: &mut ImportedHooks,
         file: &str,
         text: &str,
         agent: &'static AgentDialect,
@@ -212,7 +248,7 @@ impl Reading<'_> {
         imported.add(&from, text, agent).map_err(|why| format!("{file}: {why}"))
     }
 
-    /// Has a line of shell find the folder of the package, under the names that it and its programs know.
+    /// Makes a shell line find the package's folder, under the names that the line and its programs use.
     fn lead_home(&self, entry: &mut Map<String, Value>) {
         let Some(line) = entry.get_mut("action").and_then(|action| action.get_mut("command")) else { return };
         let Some(text) = line.as_str() else { return };
@@ -221,7 +257,7 @@ impl Reading<'_> {
         *line = roots.rfold(found, |line, name| format!("export {name}=\"${{{OF_HOOKS}}}\"; {line}")).into();
     }
 
-    /// A text in which the variables for the folder of the package have our name.
+    /// A text with our name for the variables that hold the package's folder.
     fn renamed(&self, text: &str, ours: &str) -> String {
         self.form.roots.iter().fold(text.replace("${/}", "/"), |text, name| {
             let text = text.replace(&format!("${{{name}}}"), &format!("${{{ours}}}"));
@@ -232,10 +268,8 @@ impl Reading<'_> {
     fn servers(&mut self, declared: &Map<String, Value>) -> Result<Value, String> {
         let mut servers = Map::new();
         let written = declared.get("mcpServers");
-        let named = texts(written.filter(|value| !value.is_object()));
-        let files = self.form.servers.iter().map(|file| (*file).to_owned()).chain(named);
-        for file in files {
-            if let Some(text) = self.read_named(&file)? {
+        for file in files(self.form.servers, written) {
+            if let Some(text) = read(self.root, &file)? {
                 self.add_servers(&mut servers, &file, &text);
             }
         }
@@ -250,14 +284,30 @@ impl Reading<'_> {
             Err(error) => self.left.push(format!("the servers of {file}: {error}")),
             Ok(found) => {
                 for (name, declaration) in found {
-                    if is_plain(&name) {
-                        servers.insert(name, self.with_root(declaration));
-                    } else {
+                    if !is_plain(&name) {
                         self.left.push(format!("the server `{name}` of {file}: it has a name that no server can have"));
+                    } else if wants_data(&declaration) {
+                        self.left.push(format!("the server `{name}` of {file}: {NO_DATA}"));
+                    } else {
+                        servers.insert(name, self.told_root(self.with_root(declaration)));
                     }
                 }
             }
         }
+    }
+
+    /// If a server is a program, also adds the package's folder to its environment.
+    fn told_root(&self, mut server: Value) -> Value {
+        let mut roots = self.form.roots.iter().filter(|name| is_variable(name)).peekable();
+        let is_program = server.get("command").is_some() && roots.peek().is_some();
+        if let Some(server) = server.as_object_mut().filter(|_| is_program)
+            && let Some(env) = server.entry("env").or_insert_with(|| json!({})).as_object_mut()
+        {
+            for name in roots {
+                env.entry(*name).or_insert_with(|| format!("${{{OF_SERVERS}}}").into());
+            }
+        }
+        server
     }
 
     fn with_root(&self, value: Value) -> Value {
@@ -271,9 +321,12 @@ impl Reading<'_> {
         }
     }
 
-    /// Settings that are asked for as a variable; others have no effect on programs.
+    /// Settings that come in a variable; others have no effect on programs.
     fn settings(&mut self, declared: &Map<String, Value>) -> Value {
         let mut settings: Vec<Value> = Vec::new();
+        if declared.get("settings").is_some_and(|value| !value.is_array() && !value.is_null()) {
+            self.left.push("settings of the agent itself (`settings`)".to_owned());
+        }
         for item in declared.get("settings").and_then(Value::as_array).into_iter().flatten() {
             let text = |key: &str| item.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
             let (Some(shown), Some(variable)) = (text("name").or(text("envVar")), text("envVar")) else {
@@ -320,13 +373,23 @@ impl Reading<'_> {
                 self.left.push(line);
             }
         }
+        let is_known = |key: &str| READ.contains(&key) || self.form.left.iter().any(|(place, _)| *place == key);
+        let unknown = declared.iter().filter(|(key, value)| !value.is_null() && !is_known(key));
+        let line = |key: &String| format!("`{}`, which nobody here knows", key.chars().take(80).collect::<String>());
+        self.left.extend(unknown.take(MOST_UNKNOWN).map(|(key, _)| line(key)));
     }
+}
 
-    /// A file that a manifest names.
-    fn read_named(&mut self, file: &str) -> Result<Option<String>, String> {
-        let file = file.strip_prefix("./").unwrap_or(file);
-        read(self.root, file)
+/// The usual files of one kind, and those that a manifest names, each once.
+fn files(usual: &[&str], written: Option<&Value>) -> Vec<String> {
+    let mut files: Vec<String> = usual.iter().map(|file| (*file).to_owned()).collect();
+    for file in texts(written.filter(|value| !value.is_object())) {
+        let file = file.strip_prefix("./").unwrap_or(&file);
+        if !files.iter().any(|known| known == file) {
+            files.push(file.to_owned());
+        }
     }
+    files
 }
 
 /// The text of a file below a folder.
@@ -341,7 +404,7 @@ fn read(root: &Path, file: &str) -> Result<Option<String>, String> {
     bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| format!("{file}: it is not UTF-8 text"))).transpose()
 }
 
-/// The files of a folder and of those below it, by name.
+/// The files of a folder, including subfolders, by name.
 fn files_below(root: &Path, folder: &str, depth: usize) -> Vec<String> {
     let folder = folder.strip_prefix("./").unwrap_or(folder).trim_end_matches('/');
     if folder.split('/').any(|part| part == "..") || folder.starts_with('/') || depth == 0 {
@@ -365,13 +428,13 @@ fn object(file: &str, text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A name by our rules, for those of other agents that may have other letters.
+/// A name that fits our rules; other agents may allow other letters.
 fn usual_name(name: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     name.chars().map(letter).collect::<String>().trim_matches('-').to_owned()
 }
 
-/// The version; packages of other agents need not have one.
+/// The version, which other agents' packages may lack.
 fn version(declared: &Map<String, Value>) -> String {
     let written = words(declared, "version").unwrap_or_default();
     let written = written.trim_start_matches('v').to_owned();
@@ -382,7 +445,7 @@ fn words(declared: &Map<String, Value>, key: &str) -> Option<String> {
     declared.get(key)?.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// What a manifest says about a person or a place, as text or as an object.
+/// A person or place in a manifest, as text or as an object.
 fn person(value: Option<&Value>) -> Option<String> {
     let value = value?;
     let of = |key: &str| value.get(key).and_then(Value::as_str);
@@ -403,12 +466,17 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Whether a shell can have a variable of this name that programs read.
+/// Whether a part needs a data folder that its agent would provide.
+fn wants_data(value: &Value) -> bool {
+    value.to_string().contains("PLUGIN_DATA")
+}
+
+/// Whether a name is valid for a shell variable.
 fn is_variable(name: &str) -> bool {
     name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
 }
 
-/// A text in which `$NAME` without braces is another variable; longer names stay.
+/// Replaces `$NAME` without braces by another variable; longer names stay.
 fn replace_bare(text: &str, name: &str, ours: &str) -> String {
     let mark = format!("${name}");
     let mut parts = text.split(mark.as_str());

@@ -1,10 +1,10 @@
-//! What the extensions are called, remembered from one process to the next: who wants one of them need not read the manifests
-//! of all the others.
+//! Remembers the names of extensions between processes, so that a process that needs one extension need not read all
+//! manifests.
 //!
-//! It decides only what need not be read. What is wanted is read as ever, and so is everything with the same name and
-//! everything it needs; of the rest it is only known that it is there. A manifest is known again by what the file system
-//! says of it, and only one that had been left alone for a while when it was read. What cannot be relied on is as good as
-//! nothing, two that write at once lose at most what one of them learnt, and where nothing can be written nothing is told.
+//! The index only decides which manifests need not be read. The wanted extension, all with the same name, and all its
+//! dependencies are read as usual. For the others, only their existence is known. A manifest is recognised by its state
+//! in the file system, if it had not changed for a while when it was read. An unreliable index counts as empty. If two
+//! processes write at once, the entries of one are lost. If the index cannot be written, no problem is reported.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 
 use super::find::{Candidate, MANIFEST};
 use super::read::unread;
-use super::{Extension, Extensions, State, Surroundings, load};
-use crate::load::Looked;
+use super::{Extension, ExtensionState, Extensions, Surroundings, load};
+use crate::load::StampSet;
 use crate::problem::Problem;
 
 const VERSION: u32 = 3;
 const LARGEST_FILE: u64 = 4 << 20;
-/// Of more extensions those that are not here are forgotten.
+/// The most entries. With more extensions, entries for missing folders are dropped.
 const MOST_ENTRIES: usize = 8000;
-/// Longer chains of extensions that need one another are not followed link by link.
+/// The longest chain of dependencies that is followed step by step.
 const MOST_ROUNDS: usize = 8;
 
 /// The names of extensions, in a file.
@@ -38,26 +38,26 @@ pub struct Index {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     name: String,
-    /// The manifest the name was read from.
+    /// The state of the manifest that the name comes from.
     manifest: StatKey,
 }
 
 impl Index {
-    /// What a file remembers; nothing if it cannot be relied on.
+    /// Loads the index from a file; empty if the file is unreliable.
     pub fn load(path: &Path) -> Index {
         let entries = match versioned::load(path, VERSION, LARGEST_FILE) {
-            // What somebody else may write could make us overlook an extension.
+            // A file that others could write might hide an extension.
             Loaded::Current(document) if open_own(path).is_some() => read(&document),
             Loaded::Current(_) | Loaded::Missing | Loaded::Refused(_) => BTreeMap::new(),
         };
         Index { path: path.to_owned(), entries }
     }
 
-    /// Remembers what these are called, if that is news.
+    /// Adds the names of these extensions, if any are new.
     pub fn remember(mut self, extensions: &Extensions) {
         let named = |one: &Extension| {
             let entry = Entry { name: one.name.clone(), manifest: one.quiet? };
-            // What is not text cannot be written down, and is read each time.
+            // A path that is not UTF-8 cannot be stored, so its manifest is read each time.
             one.root.to_str().map(|_| (one.root.clone(), entry))
         };
         let here: BTreeMap<PathBuf, Entry> = extensions.iter().filter_map(named).collect();
@@ -73,24 +73,29 @@ impl Index {
         self.save();
     }
 
-    /// Forgets what was in this folder.
+    /// Removes the entry of this folder.
     pub fn forget(mut self, root: &Path) {
-        if self.entries.remove(root).is_some() {
+        if self.entries.remove(root).is_none() {
+            return;
+        }
+        if self.entries.is_empty() {
+            let _ = std::fs::remove_file(&self.path);
+        } else {
             self.save();
         }
     }
 
     fn save(&self) {
-        // Who cannot remember reads again.
+        // If the index cannot be written, the next process reads the manifests again.
         let _ = write_unsynced(&self.path, format!("{}\n", write(&self.entries)).as_bytes());
     }
 
-    /// What is known of these, with nothing of it but what it is called.
+    /// Placeholders for the selected entries, which only have a name.
     fn sketches(&self, wanted: impl Fn(&Entry) -> bool) -> Extensions {
         let sketch = |(root, Entry { name, manifest }): (&PathBuf, &Entry)| {
             let candidate = Candidate::new(root.clone(), Layer::User);
-            let off = State::Off("nobody asked for it".to_owned());
-            let blank = unread(&candidate, candidate.source(&mut Looked::default()), off, Vec::new());
+            let off = ExtensionState::Off("not asked for".to_owned());
+            let blank = unread(&candidate, candidate.source(&mut StampSet::default()), off, Vec::new());
             Extension { name: name.clone(), quiet: Some(*manifest), ..blank }
         };
         let entries = self.entries.iter().filter(|(_, entry)| wanted(entry));
@@ -98,8 +103,8 @@ impl Index {
     }
 }
 
-/// Finds the extensions with these names as [`extensions`](super::extensions) does, with all that they need. Of others
-/// nothing but their names need be right; what the index knows of them is not read.
+/// Finds the extensions with these names like [`extensions`](super::extensions), including their dependencies. Of the
+/// others, only the names are reliable: those in the index are not read.
 pub fn named(names: &[String], index: &Index, surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
     let mut known = index.sketches(|entry| !names.contains(&entry.name));
     for _ in 0..MOST_ROUNDS {
@@ -115,11 +120,11 @@ pub fn named(names: &[String], index: &Index, surroundings: &Surroundings<'_>) -
         let all = found.iter().filter(read).cloned().collect();
         known = Extensions { all, terms: found.terms.clone() };
     }
-    // Whoever is not there, or hard to find, is looked for without help.
+    // If an extension is missing or hard to find, the search does not use the index.
     super::extensions(surroundings)
 }
 
-/// These names, and those of everything that they need.
+/// These names, and the names of all their dependencies.
 fn wanted<'a>(names: &'a [String], found: &'a Extensions) -> HashSet<&'a str> {
     let mut wanted: HashSet<&str> = HashSet::new();
     let mut open: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
-//! A change of what is installed that is under way, or that a killed process left: which folders are new.
+//! A running or interrupted installation: which folders are new.
 //!
-//! Several folders cannot appear in one step, but one can. What is installed only for another extension counts once that one is in
-//! place: whoever loads extensions sees the state before or the state after.
+//! Several folders cannot appear in one step, but one can. So the dependencies of an installed extension only count
+//! once its own folder is in place. A process that loads extensions sees either the state before or the state after.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,19 @@ use crate::load::identity;
 
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// A change that is done once its last folder is in place.
+/// An installation that is complete once its last folder is in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallChange {
     /// The folder that comes last.
     pub last: NewFolder,
-    /// What it is called below [`InstallChange::STAGED`] before it is in place; after an exchange the version before is called so.
+    /// Its name below [`InstallChange::STAGED`] before it is in place. After an exchange, the earlier version has this
+    /// name.
     pub aside: String,
-    /// What is put in place only for it.
+    /// The folders that are added only for it.
     pub needed: Vec<NewFolder>,
 }
 
-/// A folder and what it is called, wherever it is moved.
+/// A folder, identified even when it is moved, and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFolder {
     /// The name of the extension.
@@ -34,15 +35,15 @@ pub struct NewFolder {
 }
 
 impl InstallChange {
-    /// The hidden folder among the extensions that new ones are written into.
+    /// The hidden folder among the extensions in which new ones are written.
     pub const STAGED: &str = ".staged";
 
-    /// The file that says which change of a directory is under way.
+    /// The file with the running installation of a directory.
     pub fn file(directory: &Path) -> PathBuf {
         directory.join(InstallChange::STAGED).join("change.json")
     }
 
-    /// The change that is under way in a directory.
+    /// The running installation in a directory.
     pub fn read(directory: &Path) -> Option<InstallChange> {
         let bytes = read_bounded(&InstallChange::file(directory), LARGEST_FILE).ok()??;
         let change: Value = serde_json::from_slice(&bytes).ok()?;
@@ -53,13 +54,13 @@ impl InstallChange {
         })
     }
 
-    /// What its file holds.
+    /// The content of that file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let needed: Vec<Value> = self.needed.iter().map(NewFolder::to_json).collect();
         json!({"last": self.last.to_json(), "aside": self.aside, "needed": needed}).to_string().into_bytes()
     }
 
-    /// The folders of a directory that are there, but do not count yet.
+    /// The folders of a directory that exist but do not count yet.
     pub fn waiting(directory: &Path) -> Vec<PathBuf> {
         let Some(change) = InstallChange::read(directory) else { return Vec::new() };
         if change.last.is_in(directory) {
@@ -69,7 +70,7 @@ impl InstallChange {
         there.map(|one| directory.join(&one.name)).collect()
     }
 
-    /// Which change is under way, and whether its last folder is in place.
+    /// The running installation, and whether its last folder is in place.
     pub(super) fn progress(directory: &Path) -> Option<(InstallChange, bool)> {
         let change = InstallChange::read(directory)?;
         let is_done = change.last.is_in(directory);
@@ -78,12 +79,12 @@ impl InstallChange {
 }
 
 impl NewFolder {
-    /// The folder that the file system describes so.
+    /// A folder with this metadata.
     pub fn new(name: &str, meta: &Metadata) -> NewFolder {
         NewFolder { name: name.to_owned(), identity: identity(meta) }
     }
 
-    /// Whether it is in its place in a directory of extensions.
+    /// Whether it is at its place in a directory of extensions.
     pub fn is_in(&self, directory: &Path) -> bool {
         directory.join(&self.name).metadata().is_ok_and(|meta| identity(&meta) == self.identity)
     }

@@ -1,7 +1,7 @@
-//! What a snapshot keeps of extensions: what their manifests say, as far as one event needs it.
+//! The part of a snapshot about extensions: their manifests, as far as one event needs them.
 //!
-//! Neither the digest of a manifest nor whether it is approved is in it, nor which extensions are on and what their settings
-//! are: that is found out at each event.
+//! It contains neither the digest of a manifest nor its approval, nor which extensions are on, nor their settings.
+//! These are determined at each event.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Candidate, Terms};
 use super::read::{read, unread};
-use super::{Dependency, Extension, Manifest, ReadExtensions, SettingSpec, State};
-use crate::load::Looked;
+use super::{Dependency, Extension, ExtensionState, Manifest, ReadExtensions, SettingSpec};
+use crate::load::StampSet;
 
-/// An extension without its hooks, which are kept by event.
+/// An extension without its hooks, which are stored by event.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptExtension {
     root: PathBuf,
     layer: Layer,
     enclosing: Option<PathBuf>,
-    /// What its manifest says; none where something is wrong with it, which is told with its place each time.
+    /// Its manifest; `None` if it has problems, because these are reported with their places each time.
     said: Option<KeptManifest>,
 }
 
@@ -51,7 +51,7 @@ impl KeptExtension {
         }
     }
 
-    /// The extension, without hooks where it was not read again; nothing where it is gone.
+    /// The extension. It has no hooks if it was not read again. `None` if it no longer exists.
     fn recalled(self, terms: &Terms, now: SystemTime) -> Option<Extension> {
         let KeptExtension { root, layer, enclosing, said } = self;
         let candidate = Candidate { enclosing, ..Candidate::new(root, layer) };
@@ -59,28 +59,28 @@ impl KeptExtension {
             return read(&candidate, terms.rules(layer), None, now);
         };
         let manifest = Manifest { version, settings, dependencies, ..Manifest::default() };
-        Some(Extension { name, manifest, ..unread(&candidate, source, State::On, Vec::new()) })
+        Some(Extension { name, manifest, ..unread(&candidate, source, ExtensionState::On, Vec::new()) })
     }
 }
 
 impl ReadExtensions {
-    /// What was looked at to read them; nothing where there is something to tell of their folders.
-    pub(crate) fn take_looked(&mut self) -> Option<Looked> {
+    /// The files they depend on; `None` if there are problems with their folders.
+    pub(crate) fn take_looked(&mut self) -> Option<StampSet> {
         self.problems.is_empty().then(|| std::mem::take(&mut self.looked))
     }
 
-    /// What is kept of them.
+    /// The stored form of these extensions.
     pub(crate) fn kept(&self) -> Vec<KeptExtension> {
         self.all.iter().map(KeptExtension::new).collect()
     }
 
-    /// The hooks that are kept, each with the place of its extension among all.
+    /// The hooks to store, each with the index of its extension.
     pub(crate) fn kept_hooks(&self) -> impl Iterator<Item = (usize, &Hook)> {
         let kept = self.all.iter().enumerate().filter(|(_, extension)| extension.problems.is_empty());
         kept.flat_map(|(place, extension)| extension.hooks.iter().map(move |hook| (place, hook)))
     }
 
-    /// What was kept, with those hooks of it that may fit; nothing where it is not whole.
+    /// The stored extensions, with those hooks that may fit. `None` if the stored form is incomplete.
     pub(crate) fn recalled(
         kept: Vec<KeptExtension>,
         hooks: Vec<(usize, Hook)>,

@@ -1,5 +1,5 @@
-//! The parts of a manifest, each a list of keys with one row each. The reader, the JSON Schema and the reference come from
-//! these rows.
+//! The parts of a manifest, each a list of keys with one row per key. The reader, the JSON Schema and the reference
+//! derive from these rows.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,17 @@ use super::name::{PLAIN, is_plain};
 use crate::mcp::or_null;
 use crate::node::{Cursor, Node};
 
-/// A map of a manifest, whose keys go into a `T`.
+/// A map in a manifest, whose keys are read into a `T`.
 pub(super) struct ManifestPart<T: 'static> {
-    /// Where it stands: nothing for the manifest itself.
+    /// Its name; empty for the manifest itself.
     pub(super) name: &'static str,
-    /// What it is, for messages: `a setting`.
+    /// A description for messages: `a setting`.
     pub(super) what: &'static str,
-    /// The least that it says.
+    /// The smallest valid example.
     pub(super) example: &'static str,
     /// Its keys.
     pub(super) rows: &'static [PartRow<T>],
-    /// What is said about a key that nobody knows, if that is more than a slip.
+    /// The message for an unknown key, if it may be more than a typo.
     pub(super) refusal: Option<&'static str>,
 }
 
@@ -28,22 +28,22 @@ pub(super) struct PartRow<T: 'static> {
     pub(super) kind: RowKind<T>,
 }
 
-/// A key of a manifest, as people should know it.
+/// A key of a manifest, for the reference.
 #[derive(Clone, Copy, Debug)]
 pub struct ManifestKey {
-    /// As it is written.
+    /// Its name.
     pub name: &'static str,
-    /// What it says, in a sentence or two.
+    /// Its description, in a sentence or two.
     pub about: &'static str,
-    /// What holds without it; nothing for one that must be there.
+    /// The text about its default; `None` for a required key.
     pub default: Option<&'static str>,
 }
 
-/// What a key holds, and the field it goes into.
+/// The form of a key's value, and the field for it.
 pub(super) enum RowKind<T: 'static> {
-    /// Anything: it is read elsewhere, or by other programs.
+    /// Any value, which other code or other programs read.
     Elsewhere(fn() -> Value),
-    /// Text with something in it.
+    /// Non-empty text.
     Words(fn(&mut T, String)),
     /// The name of a setting or a skill.
     Name(fn(&mut T, String)),
@@ -51,18 +51,18 @@ pub(super) enum RowKind<T: 'static> {
     Flag(fn(&mut T, bool)),
     /// A list of texts.
     Texts(fn(&mut T, Vec<String>)),
-    /// Text, or a map that other tools write in its place; its first key stands for the whole.
+    /// Text, or a map that other tools write instead; its first key counts.
     About(&'static [&'static str], fn(&mut T, String)),
-    /// What only this key holds: how it is read, and its schema.
+    /// A form that only this key has: its reader, and its schema.
     Own(fn(&mut Check<'_>, &Cursor<'_>, &mut T), fn() -> Value),
 }
 
-/// A key that must be there.
+/// A required key.
 pub(super) const fn required<T>(name: &'static str, about: &'static str, kind: RowKind<T>) -> PartRow<T> {
     PartRow { key: ManifestKey { name, about, default: None }, kind }
 }
 
-/// A key without which something else holds.
+/// An optional key, with the text about its default.
 pub(super) const fn optional<T>(
     name: &'static str,
     about: &'static str,
@@ -73,7 +73,7 @@ pub(super) const fn optional<T>(
 }
 
 impl<T> ManifestPart<T> {
-    /// Its keys, each with the place of the part before it.
+    /// Its keys, after the name of the part.
     pub(super) fn keys(&'static self) -> (&'static str, Vec<ManifestKey>) {
         (self.name, self.rows.iter().map(|row| row.key).collect())
     }
@@ -82,7 +82,7 @@ impl<T> ManifestPart<T> {
         self.rows.iter().map(|row| row.key.name).collect()
     }
 
-    /// Reads it into a value; whether it is a map at all.
+    /// Reads it into a value; returns whether it is a map.
     pub(super) fn read(&self, check: &mut Check<'_>, at: &Cursor<'_>, into: &mut T) -> bool {
         let is_map = check.map(at, self.what, self.example, |check, key, at| {
             match (self.rows.iter().find(|row| row.key.name == key), self.refusal) {

@@ -1,4 +1,4 @@
-//! `manifest.json`: what an extension is and brings.
+//! Reads `manifest.json`: the description and the contents of an extension.
 
 use ollm_protocol::Source;
 use semver::{Version, VersionReq};
@@ -17,7 +17,7 @@ use crate::mcp::{self, Context};
 use crate::node::{Cursor, Node};
 use crate::value::{self, Reading};
 
-/// The newest form of a manifest that we know.
+/// The newest version of the manifest format that we know.
 pub(super) const VERSION: u64 = 1;
 
 /// A manifest.
@@ -32,7 +32,7 @@ pub(super) const MANIFEST: ManifestPart<Manifest> = ManifestPart {
             "manifestVersion",
             "The form of the manifest; a newer one is refused by name.",
             "1",
-            // Before everything else.
+            // This key is read before everything else.
             RowKind::Elsewhere(|| json!({"type": "integer", "minimum": 1, "maximum": VERSION, "default": 1})),
         ),
         required(
@@ -125,19 +125,22 @@ pub(super) const MANIFEST: ManifestPart<Manifest> = ManifestPart {
              a program does by itself is not.",
             "it is held to nothing",
             RowKind::Own(
-                |check, at, manifest| _ = PERMISSIONS.read(check, at, &mut manifest.permissions),
+                |check, at, manifest| {
+                    manifest.permissions.given = !matches!(at.node, Node::Null);
+                    PERMISSIONS.read(check, at, &mut manifest.permissions);
+                },
                 || PERMISSIONS.schema(),
             ),
         ),
     ],
 };
 
-/// The keys of a manifest and of its parts, but for those of its hooks and servers.
+/// The keys of a manifest and of its parts, except those of its hooks and servers.
 pub fn manifest_keys() -> [(&'static str, Vec<ManifestKey>); 4] {
     [MANIFEST.keys(), SETTING.keys(), SKILL.keys(), PERMISSIONS.keys()]
 }
 
-/// The names of the keys that are read in a manifest and in its parts, but for those of its servers.
+/// The names of the keys that are read in a manifest and in its parts, except those of its servers.
 pub fn manifest_key_names() -> impl Iterator<Item = (String, Vec<&'static str>)> {
     let names = |keys: Vec<ManifestKey>| keys.iter().map(|key| key.name).collect();
     let own = manifest_keys().into_iter().map(move |(part, keys)| (part.to_owned(), names(keys)));
@@ -148,52 +151,52 @@ pub fn manifest_key_names() -> impl Iterator<Item = (String, Vec<&'static str>)>
     own.chain(people).chain(entry::keys())
 }
 
-/// What an extension says about itself.
+/// The content of a manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
-    /// Its version; empty where it cannot be read.
+    /// Its version; empty if it is unreadable.
     pub version: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: Option<String>,
-    /// Under which licence.
+    /// Its licence.
     pub license: Option<String>,
-    /// Where its source is.
+    /// The address of its source code.
     pub repository: Option<String>,
-    /// Where it is described.
+    /// The address of its web page.
     pub homepage: Option<String>,
-    /// Words to find it by.
+    /// Search terms for it.
     pub keywords: Vec<String>,
     /// Its MCP servers, each with its keys as written.
     pub servers: Map<String, Value>,
-    /// What can be set.
+    /// The settings that a person can set.
     pub settings: Vec<SettingSpec>,
-    /// The skills that stand in the manifest itself.
+    /// The skills in the manifest itself.
     pub skills: Vec<Skill>,
     /// The extensions it needs.
     pub dependencies: Vec<Dependency>,
-    /// What it wants to do; what it declares is held to it, what its programs do by themselves is not.
+    /// The permissions it asks for. Its declarations are checked against them; its programs' own actions are not.
     pub permissions: Permissions,
 }
 
-/// Another extension that is needed.
+/// A dependency on another extension.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     /// Its name.
     pub name: String,
-    /// The versions that will do.
+    /// The accepted versions.
     pub range: String,
 }
 
 impl Dependency {
-    /// Whether a version would do if it were no pre-release.
+    /// Whether a version would be accepted if it were not a pre-release.
     pub(super) fn accepts_release_of(&self, version: &str) -> bool {
         let release = version.split(['-', '+']).next().unwrap_or_default();
         release.len() < version.len() && !self.accepts(version) && self.accepts(release)
     }
 
-    /// Whether a version will do.
+    /// Whether a version is accepted.
     pub fn accepts(&self, version: &str) -> bool {
         match (range(&self.range), Version::parse(version)) {
             (Ok(range), Ok(version)) => range.matches(&version),
@@ -202,7 +205,7 @@ impl Dependency {
     }
 }
 
-/// A range, with blanks between its parts where others write them.
+/// A version range, with spaces between its parts as others write it.
 fn range(text: &str) -> Result<VersionReq, semver::Error> {
     VersionReq::parse(text).or_else(|error| {
         let parts: Vec<&str> = text.split_whitespace().collect();
@@ -210,7 +213,7 @@ fn range(text: &str) -> Result<VersionReq, semver::Error> {
     })
 }
 
-/// The name, if there is one that can be read.
+/// The name, if it is readable.
 pub(super) fn name(root: &Cursor<'_>) -> Option<String> {
     match root.get("name")?.node {
         Node::Text(name) if check_extension_name(name).is_ok() => Some(name.clone()),
@@ -218,7 +221,7 @@ pub(super) fn name(root: &Cursor<'_>) -> Option<String> {
     }
 }
 
-/// Everything but the hooks; what is wrong with it is a finding. Nothing at all of a form that is newer than we are.
+/// Reads everything but the hooks; faults become findings. `None` for a newer format than ours.
 pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest> {
     if !is_known_version(check, root) {
         return None;
@@ -228,7 +231,7 @@ pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest>
     Some(manifest)
 }
 
-/// Whether hooks can be taken, which is done by whoever knows the rules for them.
+/// Checks that hooks can be read. The code with the rules for hooks reads them.
 fn check_hooks(check: &mut Check<'_>, at: &Cursor<'_>) {
     if !matches!(at.node, Node::Map(_)) {
         let help = "write {\"hooks\": {\"before_tool\": [{\"name\": …, \"command\": …}]}}";
@@ -253,7 +256,7 @@ fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
     false
 }
 
-/// [`name`] takes it.
+/// [`name`] reads this key.
 fn read_name(check: &mut Check<'_>, at: &Cursor<'_>) {
     if let Some(name) = check.words(at)
         && let Err(why) = check_extension_name(&name)
@@ -292,7 +295,7 @@ fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> 
     dependencies
 }
 
-/// The servers, each checked as it will be read when it is wanted.
+/// The servers. Each is checked in the way it will be read later.
 fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
     let (folder, walked) = (check.folder, check.walked);
     let mut servers = Map::new();

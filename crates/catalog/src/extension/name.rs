@@ -1,16 +1,16 @@
 //! The names of extensions, which are also parts of ids, paths and variables.
 
-/// Names that mean something else where an extension is named.
+/// Names with another meaning where extensions are named.
 const RESERVED: &[&str] =
     &["all", "builtin", "default", "extension", "extensions", "none", "ollm", "project", "user", "workspace"];
 
-/// Names that are devices on some systems, whatever folder they stand in.
+/// Names that are devices in every folder on some systems.
 const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
 const NUMBERED_DEVICES: &[&str] = &["com", "lpt"];
 
 const LONGEST: usize = 64;
 
-/// Why something cannot be the name of an extension.
+/// Why a text is not a valid name for an extension.
 pub fn check_extension_name(name: &str) -> Result<(), String> {
     let letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     if RESERVED.contains(&name) {
@@ -31,7 +31,7 @@ pub fn check_extension_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The names that are refused although they look like some.
+/// The names that are refused although their form is valid.
 pub(super) fn reserved() -> Vec<String> {
     let numbered = NUMBERED_DEVICES.iter().flat_map(|device| (1..=9).map(move |number| format!("{device}{number}")));
     RESERVED.iter().chain(DEVICES).map(|name| (*name).to_owned()).chain(numbered).collect()
@@ -42,7 +42,7 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&name) || number.is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']))
 }
 
-/// Whether something can be the name of a setting, a skill or a server.
+/// Whether a text is a valid name for a setting, a skill or a server.
 pub(super) fn is_plain(name: &str) -> bool {
     let letter = |letter: char| letter.is_ascii_alphanumeric();
     name.len() <= LONGEST

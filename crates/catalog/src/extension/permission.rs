@@ -1,7 +1,7 @@
-//! What an extension says it wants to do, and whether what it declares stays within that.
+//! The permissions of an extension, and whether its declarations stay within them.
 //!
-//! Only what is declared can be held against it: the servers its hooks and servers reach, the variables they are handed,
-//! the folders they are started in. What a program does by itself is up to the person who approves it.
+//! Only declarations can be checked: the servers that hooks and servers reach, the variables they get, the folders they
+//! start in. Whether a program itself may act is up to the person who approves it.
 
 use std::net::Ipv6Addr;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::path::Path;
 use ollm_protocol::hook::{Runs, runs};
 use ollm_protocol::pattern::fits_name;
 use ollm_protocol::{Endpoint, Hook, Needs};
+use ollm_shell::is_shell;
 use ollm_store::{is_shared_variable, plain_path};
 
 use super::check::Check;
@@ -18,10 +19,12 @@ use super::setting::SettingSpec;
 use crate::mcp::{is_address, variables_in};
 use crate::node::{Cursor, Node};
 
-/// What an extension wants to do.
+/// The permissions that an extension asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the keys")]
 pub struct Permissions {
+    /// Whether the manifest declares any.
+    pub given: bool,
     pub filesystem: Vec<String>,
     pub network: Vec<String>,
     pub env: Vec<String>,
@@ -29,7 +32,7 @@ pub struct Permissions {
     pub mcp: Option<bool>,
 }
 
-/// What can be permitted.
+/// The permissions that exist.
 pub(super) const PERMISSIONS: ManifestPart<Permissions> = ManifestPart {
     name: "permissions",
     what: "`permissions`",
@@ -72,7 +75,7 @@ pub(super) const PERMISSIONS: ManifestPart<Permissions> = ManifestPart {
 };
 
 impl Permissions {
-    /// One line for each, for people.
+    /// One line per permission, for people.
     pub fn lines(&self) -> Vec<String> {
         let lists = [("filesystem", &self.filesystem), ("network", &self.network), ("env", &self.env)];
         let listed = lists.into_iter().flat_map(|(what, list)| list.iter().map(move |one| format!("{what}: {one}")));
@@ -81,12 +84,23 @@ impl Permissions {
         listed.chain(flags.map(|(what, on)| if on { what.to_owned() } else { format!("{what}: none") })).collect()
     }
 
-    /// Whether a host is named, or lies below a name such as `*.example.com`; where the entry names a port, only that.
+    /// What these permit in addition to the earlier ones without naming anything new, for people: one line each.
+    pub fn widened(&self, before: &Permissions) -> Vec<String> {
+        if before.given && !self.given {
+            return vec!["permissions: it names none any more, so what it declares is held to nothing".to_owned()];
+        }
+        let flags = [("shell", before.shell, self.shell), ("mcp", before.mcp, self.mcp)];
+        let is_wider = |was: Option<bool>, is: Option<bool>| was == Some(false) && is != Some(false);
+        flags.iter().filter(|(_, was, is)| is_wider(*was, *is)).map(|(what, ..)| format!("permission {what}")).collect()
+    }
+
+    /// Whether a host is listed, or matches a pattern such as `*.example.com`. If the entry has a port, the port must
+    /// match.
     pub fn allows_host(&self, host: &str, port: u16) -> bool {
         let host = usual(host);
         let fits = |entry: &str| match entry {
             "*" => true,
-            // The dot is part of what must fit: `evilexample.com` is not below `example.com`.
+            // The dot is part of the match: `evilexample.com` is not below `example.com`.
             entry => match entry.strip_prefix('*') {
                 Some(below) => below.starts_with('.') && host.ends_with(below) && host.len() > below.len(),
                 None => entry == host,
@@ -100,7 +114,7 @@ impl Permissions {
         self.network.iter().any(|entry| host_of(entry) == ("*".to_owned(), None))
     }
 
-    /// Whether an absolute path is named, or lies below one that is.
+    /// Whether an absolute path is listed, or lies below a listed one.
     pub fn allows_path(&self, path: &Path) -> bool {
         let path = plain_path(path);
         self.filesystem.iter().any(|entry| {
@@ -109,13 +123,13 @@ impl Permissions {
         })
     }
 
-    /// Whether a variable is named.
+    /// Whether a variable is listed.
     pub fn allows_variable(&self, name: &str) -> bool {
         self.env.iter().any(|entry| fits_name(entry, name))
     }
 }
 
-/// Holds hooks and servers against the permissions of a manifest, if it has any.
+/// Checks hooks and servers against the permissions of a manifest, if it has any.
 pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifest, hooks: &[Hook]) {
     let Some(at) = root.get("permissions").filter(|at| !matches!(at.node, Node::Null)) else { return };
     let permissions = &manifest.permissions;
@@ -154,7 +168,7 @@ pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifes
     ruled_out(check, &at, root, permissions, hooks);
 }
 
-/// Refuses what a permission that is false rules out. One that is not there rules out nothing.
+/// Refuses declarations that a false permission excludes. A missing permission excludes nothing.
 fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissions: &Permissions, hooks: &[Hook]) {
     let mut refuse = |whose: &str, name: &str, does: &str, key: &str| {
         let message = format!("{whose} `{name}` {does}, which `permissions.{key}` rules out");
@@ -162,7 +176,7 @@ fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissi
     };
     for hook in hooks {
         let name = hook.spec.name.as_str();
-        if permissions.shell == Some(false) && is_shell(hook.spec.action.needs()) {
+        if permissions.shell == Some(false) && needs_shell(hook.spec.action.needs()) {
             refuse("hook", name, "runs a line of shell", "shell");
         }
         if permissions.mcp == Some(false) && matches!(hook.spec.action.needs(), Needs::Tool { .. }) {
@@ -181,10 +195,7 @@ fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissi
     }
 }
 
-/// Programs that take a line of shell after `-c`.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
-
-fn is_shell(needs: Needs<'_>) -> bool {
+fn needs_shell(needs: Needs<'_>) -> bool {
     match needs {
         Needs::Shell(_) => true,
         Needs::Program { program, args } => is_inline(&[&[program.to_owned()], args].concat()),
@@ -192,17 +203,18 @@ fn is_shell(needs: Needs<'_>) -> bool {
     }
 }
 
-/// Whether a command line gives a shell its code as an argument; a script is a file like any other program.
+/// Whether a command line gives code to a shell as an argument; a script counts as a file.
 fn is_inline(words: &[String]) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     match words {
         [first, rest @ ..] if name(first) == "env" => is_inline(rest),
-        [first, rest @ ..] => SHELLS.contains(&name(first).as_str()) && runs(first, rest) == Runs::Code,
+        [first, rest @ ..] => is_shell(first) && runs(first, rest) == Runs::Code,
         [] => false,
     }
 }
 
-/// The servers, each with a variable of ours that it is handed by name; settings are held to the permissions themselves.
+/// The servers, each with a variable of ours that it uses by name. Settings are checked against the permissions
+/// separately.
 fn wanted(root: &Cursor<'_>, manifest: &Manifest) -> Vec<(String, String)> {
     let extension = name(root).unwrap_or_default();
     let is_own = |variable: &str| {
@@ -225,10 +237,10 @@ fn wanted(root: &Cursor<'_>, manifest: &Manifest) -> Vec<(String, String)> {
     wanted
 }
 
-/// Places that we fill in.
+/// Names of places that we fill in.
 const PLACES: &[&str] = &["workspaceFolder", "userHome"];
 
-/// Every text in a part of a manifest.
+/// All texts in a part of a manifest.
 fn texts_in(at: &Cursor<'_>) -> Vec<String> {
     match at.node {
         Node::Text(text) => vec![text.clone()],
@@ -236,7 +248,7 @@ fn texts_in(at: &Cursor<'_>) -> Vec<String> {
     }
 }
 
-/// A host as it would be named; with its port where that is what is missing.
+/// A host as permissions would list it, with its port if only the port is missing.
 fn place(endpoint: &Endpoint, permissions: &Permissions) -> String {
     let Endpoint { host, port, .. } = endpoint;
     let other_port = permissions.network.iter().any(|entry| host_of(entry).0 == usual(host));
@@ -250,7 +262,7 @@ fn place(endpoint: &Endpoint, permissions: &Permissions) -> String {
 const IN_FULL: &str = "write it as https://host/path with the host in full: no user, backslash or variable before the path; \
     where any host will do, `permissions.network` is [\"*\"]";
 
-/// The name and the address of each server that has an address; one whose host cannot be told is refused.
+/// The name and address of each server with an address. A server with an unknown host is refused.
 fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, Endpoint)> {
     let mut hosts = Vec::new();
     let Some(servers) = root.get("mcpServers") else { return hosts };
@@ -270,19 +282,19 @@ fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, Endpoint)> {
     hosts
 }
 
-/// The host of an entry, which may also be written as an address, and the port if there is one.
+/// The host of an entry, which may be an address, and the port if there is one.
 fn host_of(entry: &str) -> (String, Option<String>) {
     let rest = entry.split_once("://").map_or(entry, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or(rest);
     let bracketed = host.strip_prefix('[').and_then(|host| host.split_once(']'));
-    // With more than one colon it is an address of IPv6.
+    // More than one colon means an IPv6 address.
     let plain = || host.split_once(':').filter(|(_, port)| !port.contains(':'));
     let (host, port) = bracketed.or_else(plain).unwrap_or((host, ""));
     let port = port.trim_start_matches(':');
     (usual(host), Some(port.to_owned()).filter(|port| !port.is_empty() && port != "*"))
 }
 
-/// A host in the one way to write it.
+/// A host in its normalised form.
 fn usual(host: &str) -> String {
     let address = host.parse::<Ipv6Addr>().map(|address| address.to_string());
     address.unwrap_or_else(|_| host.trim_end_matches('.').to_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! One extension's folder: its manifest, and the hooks in it.
+//! Reads the folder of one extension: its manifest and its hooks.
 
 use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hasher};
@@ -12,21 +12,21 @@ use super::check::Check;
 use super::find::{Candidate, MANIFEST};
 use super::foreign::foreign_manifest;
 use super::manifest::{self, Manifest};
-use super::{Extension, State, permission, setting};
+use super::{Extension, ExtensionState, permission, setting};
 use crate::file::{self, Document, Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids, events};
-use crate::load::Looked;
+use crate::load::StampSet;
 use crate::node::{Cursor, Node};
-use crate::path::{self, Walked};
+use crate::path::{self, PathCache};
 use crate::problem::{Problem, Severity};
 
-/// Larger manifests are not read.
+/// The largest manifest, in bytes.
 pub(super) const LARGEST_FILE: u64 = 1 << 20;
 
-/// What some editors put before a text.
+/// The byte order mark that some editors write before a text.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Reads the extension in one folder, wherever that is, with every problem there is with it.
+/// Reads the extension in a folder at any place, with all its problems.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate::new(root.to_owned(), Layer::User);
     let own = read(&candidate, rules, None, SystemTime::UNIX_EPOCH);
@@ -39,8 +39,8 @@ pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     (extension, problems)
 }
 
-/// Reads the extension in one folder; nothing where there is no manifest. One that is known is taken as it was if nobody
-/// touched its manifest, or if that still has the same content.
+/// Reads the extension in a folder; `None` if it has no manifest. A known extension is taken from memory if its
+/// manifest has the same state or the same content.
 pub(super) fn read(
     candidate: &Candidate,
     rules: &Rules,
@@ -52,7 +52,7 @@ pub(super) fn read(
         return Some(failed(candidate, whole_file(Code::UnsafePath, Severity::Error, &candidate.root, why.clone())));
     }
     let meta = path.symlink_metadata();
-    let mut looked = Looked::default();
+    let mut looked = StampSet::default();
     looked.saw(&path, meta.as_ref());
     if meta.as_ref().is_ok_and(Metadata::is_symlink)
         && let Some(why) = astray(&candidate.root)
@@ -67,7 +67,7 @@ pub(super) fn read(
         misfit: None,
         ..known.clone()
     };
-    // Before it is read: what changes while we read is noticed the next time.
+    // The state is taken before reading, so that a change during reading is noticed next time.
     let quiet = meta.ok().filter(|meta| !meta.is_symlink()).and_then(|meta| quiet(&meta, now));
     if let Some(known) = known.filter(|known| quiet.is_some() && known.quiet == quiet) {
         return Some(as_it_was(known));
@@ -81,7 +81,7 @@ pub(super) fn read(
     if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
         return Some(Extension { quiet, ..as_it_was(known) });
     }
-    // What is shown before an approval must be what is approved.
+    // A person must approve exactly the content that was shown.
     let digest = Some(digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let problem = file::problem_at(Code::InvalidSyntax, &path, "", 1, "it is empty".to_owned());
@@ -96,22 +96,14 @@ pub(super) fn read(
     Some(Extension { digest, fingerprint, quiet, stamps: looked.stamps(), ..extension })
 }
 
-/// A package of another agent, as it would be read once it is installed.
+/// Reads a package of another agent in the form that it would have after installation.
 fn read_foreign(candidate: &Candidate, rules: &Rules) -> Option<Extension> {
     let broken = |why| failed(candidate, whole_file(Code::UnreadableFile, Severity::Error, &candidate.root, why));
-    let foreign = match foreign_manifest(&candidate.root) {
+    let foreign = match foreign_manifest(&candidate.root, rules) {
         Ok(found) => found?,
         Err(why) => return Some(broken(why)),
     };
-    let path = candidate.root.join(MANIFEST);
-    let (document, node) = match file::open(&path, Syntax::Json, foreign.to_bytes()) {
-        Ok(opened) => opened,
-        Err(problem) => return Some(failed(candidate, *problem)),
-    };
-    let mut extension = Extension {
-        form: Some(foreign.form),
-        ..understand(candidate, &document, &node, rules, &mut Looked::default())
-    };
+    let mut extension = Extension { form: Some(foreign.form), ..read_bytes(candidate, foreign.to_bytes(), rules) };
     extension.problems.extend(foreign.left.iter().map(|left| {
         let message = format!("a part of this {} is not loaded: {left}", foreign.form);
         whole_file(Code::Ignored, Severity::Warning, &candidate.root, message)
@@ -119,18 +111,29 @@ fn read_foreign(candidate: &Candidate, rules: &Rules) -> Option<Extension> {
     Some(extension)
 }
 
-/// The extension as it is in a copy of its folder, if that can be understood.
+/// The problems of a manifest that is not in its folder yet.
+pub(super) fn problems_of(root: &Path, manifest: Vec<u8>, rules: &Rules) -> Vec<Problem> {
+    read_bytes(&Candidate::new(root.to_owned(), Layer::User), manifest, rules).problems
+}
+
+fn read_bytes(candidate: &Candidate, manifest: Vec<u8>, rules: &Rules) -> Extension {
+    match file::open(&candidate.root.join(MANIFEST), Syntax::Json, manifest) {
+        Ok((document, node)) => understand(candidate, &document, &node, rules, &mut StampSet::default()),
+        Err(problem) => failed(candidate, *problem),
+    }
+}
+
+/// Reads the extension in a copy of its folder, if it is valid.
 pub(super) fn read_copy(copy: &Path, candidate: &Candidate, rules: &Rules) -> Option<Extension> {
     let bytes = file::bytes(&copy.join(MANIFEST), LARGEST_FILE).ok()??;
-    // Its hooks are those of the folder: that is what their approvals name.
+    // Its hooks keep the paths of the original folder, because their approvals name these.
     let path = candidate.root.join(MANIFEST);
     let (document, node) = file::open(&path, Syntax::Json, bytes).ok()?;
-    let extension = understand(candidate, &document, &node, rules, &mut Looked::default());
+    let extension = understand(candidate, &document, &node, rules, &mut StampSet::default());
     Some(extension).filter(|extension| !extension.is_broken())
 }
 
-/// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
-/// trace there.
+/// The state of a file that has not changed for a while. A change right after another one may not show in the state.
 fn quiet(meta: &Metadata, now: SystemTime) -> Option<StatKey> {
     const WHILE: Duration = Duration::from_secs(2);
     let key = StatKey::of(meta);
@@ -138,16 +141,16 @@ fn quiet(meta: &Metadata, now: SystemTime) -> Option<StatKey> {
     (u128::try_from(key.ctime_ns).ok()? < now.as_nanos()).then_some(key)
 }
 
-/// Tells one content from another, not from one made to look the same.
+/// A value that distinguishes contents, but not against deliberate collisions.
 pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
 }
 
-/// What is wrong with a manifest that is a link and does not lead to a file of the extension.
+/// The problem of a manifest that is a link and does not lead to a file of the extension.
 fn astray(root: &Path) -> Option<Problem> {
-    let (message, help) = path::inside(root, MANIFEST, &Walked::default()).err()?.of_extension();
+    let (message, help) = path::inside(root, MANIFEST, &PathCache::default()).err()?.of_extension();
     Some(Problem {
         help: Some(help.to_owned()),
         ..whole_file(Code::UnsafePath, Severity::Error, &root.join(MANIFEST), message)
@@ -159,9 +162,9 @@ fn understand(
     document: &Document<'_>,
     node: &Node,
     rules: &Rules,
-    looked: &mut Looked,
+    looked: &mut StampSet,
 ) -> Extension {
-    let (source, walked) = (candidate.source(looked), Walked::default());
+    let (source, walked) = (candidate.source(looked), PathCache::default());
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
@@ -198,12 +201,12 @@ fn understand(
     looked.extend(walked.stamps());
     setting::hide_whole(&root, &mut findings);
     let problems = document.problems(findings);
-    let state = error_of(&problems).map_or(State::On, State::Failed);
+    let state = error_of(&problems).map_or(ExtensionState::On, ExtensionState::Failed);
     let manifest = manifest.unwrap_or_default();
     Extension { name, manifest, hooks, ..unread(candidate, source, state, problems) }
 }
 
-/// What keeps an extension from being loaded, in one line.
+/// Why an extension cannot be loaded, in one line.
 fn error_of(problems: &[Problem]) -> Option<String> {
     let mut errors = problems.iter().filter(|problem| problem.severity <= Severity::Error);
     let first = errors.next()?;
@@ -214,12 +217,17 @@ fn error_of(problems: &[Problem]) -> Option<String> {
 }
 
 fn failed(candidate: &Candidate, problem: Problem) -> Extension {
-    let source = candidate.source(&mut Looked::default());
-    unread(candidate, source, State::Failed(problem.to_string()), vec![problem])
+    let source = candidate.source(&mut StampSet::default());
+    unread(candidate, source, ExtensionState::Failed(problem.to_string()), vec![problem])
 }
 
-/// An extension of which nothing is known but what became of it.
-pub(super) fn unread(candidate: &Candidate, source: Source, state: State, problems: Vec<Problem>) -> Extension {
+/// An extension of which only the name and the fault are known.
+pub(super) fn unread(
+    candidate: &Candidate,
+    source: Source,
+    state: ExtensionState,
+    problems: Vec<Problem>,
+) -> Extension {
     Extension {
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),

@@ -1,37 +1,37 @@
-//! Reading everything anew, for processes that live on.
+//! Reads all extensions again, for long-lived processes.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
-use super::{Extension, Extensions, State, Surroundings, load};
+use super::{Extension, ExtensionState, Extensions, Surroundings, load};
 use crate::problem::Problem;
 
-/// What became different.
+/// The differences after reading again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Those that were not there before.
+    /// Extensions that are new.
     pub added: Vec<String>,
-    /// Those that are gone.
+    /// Extensions that no longer exist.
     pub removed: Vec<String>,
-    /// Those that are not what they were.
+    /// Extensions that have changed.
     pub updated: Vec<String>,
-    /// Those that can no longer be read, and why; they stay as they were before.
+    /// Extensions that are now unreadable, with the reason; they stay in their earlier state.
     pub kept: Vec<(String, String)>,
 }
 
 impl Changes {
-    /// Whether everything is as it was.
+    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Changes::default()
     }
 }
 
-/// The extensions there are now, and what became different since `previous`.
+/// The present extensions, and the differences to `previous`.
 ///
-/// Manifests that nobody touched are not read again, and those that are still what they were are not understood anew. The
-/// previous ones are not touched: who uses them goes on until the new ones are there as a whole. An extension that was on
-/// and whose folder can no longer be understood stays what it was. Whether its hooks still run is up to their approval,
-/// which covers the folder as it is.
+/// Unchanged manifests are not read again, and manifests with the same content are not parsed again. The previous
+/// extensions stay unchanged, and their users continue with them until the new ones are complete. If an extension was
+/// on and its folder is now invalid, it stays in its earlier state. Its approval, which covers the present folder,
+/// decides whether its hooks still run.
 pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extensions, Changes, Vec<Problem>) {
     let (mut fresh, problems) = load(surroundings, previous);
     let mut changes = Changes::default();
@@ -55,12 +55,13 @@ pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extens
     (fresh, changes, problems)
 }
 
-/// Whether an extension was on and its manifest is now broken; a missing setting or dependency is a change, no failure.
+/// Whether an extension was on and its manifest is now broken. A missing setting or dependency does not count as
+/// broken.
 fn is_broken_now(old: &Extension, new: &Extension) -> bool {
-    old.is_on() && matches!(new.state, State::Failed(_)) && new.fingerprint != old.fingerprint
+    old.is_on() && matches!(new.state, ExtensionState::Failed(_)) && new.fingerprint != old.fingerprint
 }
 
-/// Nobody has to mend an extension to be rid of it.
+/// Whether a person switched it off: a broken extension can be switched off without repairing it.
 fn is_switched_off(old: &Extension, surroundings: &Surroundings<'_>) -> bool {
     surroundings.switches.get(&old.switch_name(), surroundings.now).is_some_and(|switch| !switch.on)
 }

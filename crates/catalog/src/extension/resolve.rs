@@ -1,30 +1,30 @@
-//! Which extensions are meant to be on, and what their settings are.
+//! Determines which extensions should be on, and the values of their settings.
 
 use std::path::Path;
 
-use ollm_protocol::{Code, Commands, Held, Layer, Variable, did_you_mean};
-use ollm_store::{Place, Secrets, Switch};
+use ollm_protocol::{Code, Commands, HeldText, Layer, Variable, did_you_mean};
+use ollm_store::{SecretPlace, Secrets, Switch};
 use serde_json::Value;
 
 use super::fault::{Fault, Field};
 use super::find::MANIFEST;
 use super::read::{LARGEST_FILE, fingerprint};
 use super::setting::{SettingSpec, text_of};
-use super::{Extension, Extensions, SettingValue, State, Surroundings};
+use super::{Extension, ExtensionState, Extensions, SettingValue, Surroundings};
 use crate::config::{ExtensionSettings, Origin, Setting};
 use crate::file;
 use crate::problem::{Problem, Severity};
 
-/// Switches and settings, each extension by itself.
+/// Resolves switches and settings, separately for each extension.
 pub(super) fn resolve(
     all: &mut [Extension],
     surroundings: &Surroundings<'_>,
     settings: &ExtensionSettings,
     problems: &mut Vec<Problem>,
 ) {
-    for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
+    for extension in all.iter_mut().filter(|extension| extension.state == ExtensionState::On) {
         if let Some(why) = off(extension, surroundings, settings) {
-            extension.state = State::Off(why);
+            extension.state = ExtensionState::Off(why);
         }
         let specs = extension.manifest.settings.clone();
         let mut missing = Vec::new();
@@ -45,14 +45,14 @@ pub(super) fn resolve(
     }
 }
 
-/// An extension that is off need not have its settings.
+/// Marks an extension as failed. An extension that is off does not need its settings.
 fn fail(extension: &mut Extension, fault: Fault) {
     if extension.is_on() {
         extension.fail(fault);
     }
 }
 
-/// The settings without which it cannot be, all of them in one message.
+/// The required settings that are missing, in one fault.
 fn unset(extension: &Extension, missing: &[SettingSpec], commands: Commands) -> Option<Fault> {
     let (first, more) = missing.split_first()?;
     if more.is_empty() {
@@ -71,7 +71,7 @@ fn fault(code: Code, spec: &SettingSpec, message: String, help: String) -> Fault
     Fault { code, at: Field::Setting(spec.name.clone()), message, help: Some(help), remedy: None }
 }
 
-/// The same where a person only has to set it.
+/// The same fault, for a setting that a person only has to set.
 fn settable(extension: &Extension, spec: &SettingSpec, message: String) -> Fault {
     let remedy = Some(Box::new(spec.remedy(&extension.name)));
     Fault { code: Code::MissingKey, at: Field::Setting(spec.name.clone()), message, help: None, remedy }
@@ -88,7 +88,7 @@ fn off(extension: &Extension, surroundings: &Surroundings<'_>, settings: &Extens
     }
 }
 
-/// What applies: the declared variable, what a person set, the default.
+/// The value that applies: from the declared variable, from a person, or the default.
 fn value(
     extension: &Extension,
     spec: &SettingSpec,
@@ -100,7 +100,7 @@ fn value(
     let said = settings.settings.iter().find(|setting| setting.path == path);
     let secret_place = surroundings.secrets.place(&extension.secret_name(&spec.name));
     if let Some(said) = said.filter(|said| said.origin == Origin::Flag) {
-        // What was given as a secret stays one, whatever the manifest says by now.
+        // A value that was stored as a secret stays one, even if the manifest no longer says so.
         let spec = SettingSpec { sensitive: spec.sensitive || secret_place.is_some(), ..spec.clone() };
         let help = || "the command line sets it: correct it there, or leave it out".to_owned();
         let value = spec.check(said.value.clone()).map_err(|why| fault(Code::WrongValue, &spec, why, help()))?;
@@ -128,8 +128,8 @@ fn value(
     Ok(given(spec.default.clone(), Origin::Default))
 }
 
-/// Whether its manifest is what a person approved, if that is known: only then may the variables it names be looked at, as a
-/// project could otherwise have any of them shown.
+/// Whether a person approved its manifest, if that is known. Only then may its variables be read; otherwise a project
+/// could have any variable shown.
 pub(super) fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>) -> bool {
     let Some(copy_of) = surroundings.vouched else { return true };
     let of_file = |path: &Path| Some(fingerprint(&file::bytes(path, LARGEST_FILE).ok()??));
@@ -138,27 +138,27 @@ pub(super) fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>)
     extension.held.is_some() || approved().is_some_and(|approved| own() == Some(approved))
 }
 
-/// A variable that is looked at only once a hook or a server may run, which needs it.
-fn unread(spec: &SettingSpec, name: &str, text: String) -> Held {
+/// A variable that is only read when an allowed hook or server needs it.
+fn unread(spec: &SettingSpec, name: &str, text: String) -> HeldText {
     let (spec, variable) = (spec.clone(), name.to_owned());
-    Held::kept(format!("${name}"), move || read_variable(&spec, &variable, &text).map(|value| text_of(&value)))
+    HeldText::kept(format!("${name}"), move || read_variable(&spec, &variable, &text).map(|value| text_of(&value)))
 }
 
-/// The value of a variable. A message does not repeat it: nobody knows what it was meant for.
+/// The value of a variable. Messages do not show it, because the variable may have another purpose.
 fn read_variable(spec: &SettingSpec, name: &str, text: &str) -> Result<Value, String> {
     let quiet = SettingSpec { sensitive: true, ..spec.clone() };
     quiet.read(text).map_err(|why| format!("{why}, and the value of ${name} is not"))
 }
 
-/// What the keyring or the file of secrets holds.
+/// The value in the keyring or in the file of secrets.
 fn secret(
     extension: &Extension,
     spec: &SettingSpec,
-    place: Place,
+    place: SecretPlace,
     surroundings: &Surroundings<'_>,
 ) -> Result<SettingValue, Fault> {
     let name = extension.secret_name(&spec.name);
-    if place == Place::Keyring {
+    if place == SecretPlace::Keyring {
         let setting = surroundings.commands.tell(&spec.remedy(&extension.name));
         let kept = kept(spec, surroundings.secrets.clone(), name, setting);
         return Ok(SettingValue { spec: spec.clone(), value: None, kept: Some(kept), origin: Origin::Keyring });
@@ -170,11 +170,11 @@ fn secret(
     Ok(SettingValue { spec: spec.clone(), value, kept: None, origin })
 }
 
-/// A secret that is asked for only when a hook or a server needs it.
-fn kept(spec: &SettingSpec, secrets: Secrets, secret: String, way_out: String) -> Held {
+/// A secret that is only fetched when a hook or server needs it.
+fn kept(spec: &SettingSpec, secrets: Secrets, secret: String, way_out: String) -> HeldText {
     let spec = spec.clone();
     let label = format!("{secret}#{}", secrets.edition(&secret));
-    Held::kept(label, move || {
+    HeldText::kept(label, move || {
         let missed = |why: &str| format!("setting `{}` cannot be had: {why}; {way_out}", spec.name);
         let text = secrets.get(&secret).map_err(|error| missed(&error.to_string()))?;
         let value = spec.read(&text.ok_or_else(|| missed("it is gone"))?).map_err(|why| missed(&why))?;
@@ -182,7 +182,7 @@ fn kept(spec: &SettingSpec, secrets: Secrets, secret: String, way_out: String) -
     })
 }
 
-/// Tells of what is set for the extension although it knows no such setting.
+/// Reports values that are set for settings which the extension does not have.
 fn undeclared(extension: &Extension, settings: &ExtensionSettings, problems: &mut Vec<Problem>) {
     let prefix = format!("extensions.settings.{}.", extension.name);
     for said in &settings.settings {
@@ -201,8 +201,7 @@ fn unknown(extension: &Extension, name: &str, said: &Setting) -> Option<Problem>
     Some(Problem { help, ..written(Code::UnknownKey, said, Severity::Warning, message)? })
 }
 
-/// What the configuration says about settings of extensions and what cannot be: values they do not accept, settings they do
-/// not have, extensions that are not there.
+/// Faults in the configuration's settings of extensions: invalid values, unknown settings, unknown extensions.
 pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> Vec<Problem> {
     let wrong = |said: &Setting| {
         let (extension, name) = said.path.strip_prefix("extensions.settings.")?.split_once('.')?;
@@ -213,7 +212,7 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
             let help = did_you_mean(extension, known.iter().copied());
             return Some(Problem { help, ..written(Code::Ignored, said, Severity::Warning, message)? });
         };
-        // What a broken manifest declares is not known.
+        // The declarations of a broken manifest are unknown.
         if found.is_broken() {
             return None;
         }
@@ -227,7 +226,7 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
     settings.settings.iter().filter_map(wrong).collect()
 }
 
-/// A problem with what a file says about a setting.
+/// A problem with a setting in a file.
 fn written(code: Code, said: &Setting, severity: Severity, message: String) -> Option<Problem> {
     let (Origin::Policy { file, line, column } | Origin::File { file, line, column, .. }) = &said.origin else {
         return None;
@@ -236,13 +235,13 @@ fn written(code: Code, said: &Setting, severity: Severity, message: String) -> O
     Some(Problem { line: *line, column: *column, field: said.path.clone(), ..place })
 }
 
-/// The variables in which an extension's hooks get its settings: the declared one and ours.
+/// The variables with an extension's settings for its hooks: the declared one and ours.
 pub(super) fn variables(extension: &str, values: &[SettingValue]) -> Vec<Variable> {
     let mut variables = Vec::new();
     for SettingValue { spec, value, kept, .. } in values {
         let Some(value) = value.as_ref().map(|value| text_of(value).into()).or_else(|| kept.clone()) else { continue };
         let names = spec.env_var.clone().into_iter().chain([spec.variable(extension)]);
-        variables.extend(names.map(|name| Variable { name, value: Held::clone(&value), secret: spec.sensitive }));
+        variables.extend(names.map(|name| Variable { name, value: HeldText::clone(&value), secret: spec.sensitive }));
     }
     variables
 }

@@ -14,9 +14,9 @@ use crate::mcp::{self, or_null};
 /// A semantic version.
 const VERSION_TEXT: &str =
     r"^(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}(-PART(\.PART)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$";
-/// A part of what follows a version after a hyphen.
+/// A part of a pre-release version, after the hyphen.
 const PART: &str = "(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)";
-/// Versions with what they are compared by, with commas or blanks between.
+/// Versions with comparison operators, separated by commas or spaces.
 const RANGE: &str = r"^\s*ONE((\s*,\s*|\s+)ONE)*\s*$";
 const ONE: &str = r"(=|>=?|<=?|~|\^)?\s*NUMBER(\.NUMBER){0,2}([-+][0-9A-Za-z.+-]+)?";
 const NUMBER: &str = "(0|[1-9][0-9]*|[xX*])";
@@ -65,7 +65,7 @@ pub(super) fn dependencies() -> Value {
     })
 }
 
-/// The JSON Schema of `config.yaml` with the settings of these extensions in it.
+/// The JSON Schema of `config.yaml` that includes the settings of these extensions.
 pub fn settings_schema(extensions: &Extensions) -> Value {
     let mut schema = config_schema();
     let settings = schema.pointer_mut("/properties/extensions/properties/settings").and_then(Value::as_object_mut);

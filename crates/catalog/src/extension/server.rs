@@ -8,12 +8,12 @@ use super::read::LARGEST_FILE;
 use crate::file::{self, Syntax};
 use crate::mcp::{self, Context, ServerSpec};
 use crate::node::Cursor;
-use crate::path::Walked;
+use crate::path::PathCache;
 use crate::problem::Problem;
 
 impl Extension {
-    /// Its servers as they are declared in a folder, whose files they run: its own, or a copy of it. They are read now,
-    /// so that a copy of what was approved says itself what was approved.
+    /// The servers that it declares, with their files from `folder`: its own folder, or a copy. They are read now, so
+    /// that an approved copy has the approved declarations.
     pub fn servers_in(&self, folder: &Path) -> (Vec<ServerSpec>, Vec<Problem>) {
         let manifest = folder.join(MANIFEST);
         let (document, node) = match file::read(&manifest, Syntax::Json, LARGEST_FILE) {
@@ -23,8 +23,8 @@ impl Extension {
         };
         let root = Cursor::root(&node);
         let Some(declared) = root.get("mcpServers") else { return Default::default() };
-        // People know the extension by its own folder.
-        let (own, walked) = (self.file(), Walked::default());
+        // Messages name the extension's own folder, which people know.
+        let (own, walked) = (self.file(), PathCache::default());
         let context =
             Context { file: &own, source: self.source(), extension: Some(&self.name), folder: Some((folder, &walked)) };
         let mut findings = Vec::new();

@@ -1,6 +1,7 @@
-//! What an extension lets a person set, and which values are right.
+//! The settings that an extension declares, and their valid values.
 
 use ollm_protocol::Remedy;
+use ollm_shell::PROGRAM_VARIABLES;
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,11 +15,15 @@ mod read;
 
 pub(super) use read::{SETTING, hide_whole, read};
 
-/// Longer patterns are not compiled.
+/// The longest pattern that is compiled.
 const LONGEST_PATTERN: usize = 1000;
 
-/// Variables that decide how programs run, and so are no place for a setting.
-const TAKEN: &[&str] = &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
+/// Names of variables with another meaning, which settings may not use.
+fn taken_names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("USER").chain(PROGRAM_VARIABLES.iter().map(|variable| variable.name))
+}
+
+/// Prefixes of further such names.
 const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
 
 /// One setting, as declared.
@@ -28,23 +33,23 @@ pub struct SettingSpec {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: SettingKind,
-    /// The variable that sets it, and in which its hooks get it.
+    /// The variable that sets it, and that holds it for its hooks.
     pub env_var: Option<String>,
-    /// Whether its value must never be shown.
+    /// Whether its value is a secret.
     pub sensitive: bool,
-    /// Whether the extension cannot do without it.
+    /// Whether the extension requires it.
     pub required: bool,
-    /// What applies where nobody says anything.
+    /// The default value.
     pub default: Option<Value>,
-    /// The values it may have; any without them.
+    /// The valid values; empty if any are valid.
     pub choices: Vec<Value>,
-    /// What its text must match somewhere.
+    /// A pattern that its text must contain a match of.
     pub pattern: Option<String>,
 }
 
-/// What the values of a setting are.
+/// The kind of a setting's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub enum SettingKind {
@@ -73,7 +78,7 @@ impl SettingKind {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("string", |(_, name)| name)
     }
 
-    /// The kind that a default is of.
+    /// The kind of a default value.
     fn of(default: &Value) -> SettingKind {
         match default {
             Value::Bool(_) => SettingKind::Boolean,
@@ -95,7 +100,7 @@ impl SettingKind {
         }
     }
 
-    /// The value that a text means.
+    /// The value of a text.
     fn read(self, text: &str) -> Option<Value> {
         match self {
             SettingKind::Text => Some(text.into()),
@@ -106,7 +111,7 @@ impl SettingKind {
         }
     }
 
-    /// The number that a text means where YAML is written, such as `0x1F`.
+    /// The number in a text in YAML notation, such as `0x1F`.
     fn read_yaml(self, text: &str) -> Option<Value> {
         let is_number = |node: &Node| matches!(node, Node::Whole(_) | Node::Fraction(_));
         parse_yaml(text).ok().filter(is_number).map(|node| node.to_json()).filter(|value| self.fits(value))
@@ -125,7 +130,7 @@ impl SettingKind {
 }
 
 impl SettingSpec {
-    /// The value that a text means, if it is a right one; otherwise why not. A secret is not repeated.
+    /// Reads a value from text. The error says why it is invalid, without showing a secret.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         match self.kind.read(text) {
             Some(value) => self.check(value),
@@ -133,10 +138,10 @@ impl SettingSpec {
         }
     }
 
-    /// A value as it stands in a configuration, if it is a right one; otherwise why not.
+    /// Reads a value from a configuration. The error says why it is invalid.
     pub fn check(&self, value: Value) -> Result<Value, String> {
         if !self.kind.fits(&value) {
-            // `on` in YAML, and a number in quotes, are what they look like.
+            // `on` in YAML, and a number in quotes, are read as their text.
             let meant = plain(&value).and_then(|text| self.kind.read(&text).or_else(|| self.kind.read_yaml(&text)));
             return match meant {
                 Some(meant) if self.kind.fits(&meant) => self.check(meant),
@@ -161,12 +166,12 @@ impl SettingSpec {
         Ok(value)
     }
 
-    /// The variable of ours in which hooks get it.
+    /// Our variable that holds it for hooks.
     pub fn variable(&self, extension: &str) -> String {
         format!("EXTENSION_{}_{}", upper_snake(extension), upper_snake(&self.name))
     }
 
-    /// How a person gives it a value.
+    /// The remedy that sets it.
     pub fn remedy(&self, extension: &str) -> Remedy {
         let (extension, setting, sensitive) = (extension.to_owned(), self.name.clone(), self.sensitive);
         Remedy::SetSetting { extension, setting, sensitive }
@@ -194,7 +199,7 @@ impl SettingSpec {
     }
 }
 
-/// A value as a variable holds it.
+/// The text of a value for a variable.
 pub(super) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Skills: prompts with blanks to fill in.
+//! Skills: prompts with placeholders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use ollm_protocol::Code;
 use super::check::Check;
 use super::key::{ManifestPart, RowKind, required};
 use super::name::{PLAIN, is_plain};
-use crate::file::{self, Broken, Document, Finding, Syntax, whole_file};
+use crate::file::{self, Document, Finding, ParsedText, Syntax, SyntaxFault, whole_file};
 use crate::node::{Cursor, Node, Part, Spot};
-use crate::path::{self, Walked};
+use crate::path::{self, PathCache};
 use crate::problem::{Problem, Severity};
 use crate::value::{self, Reading};
 
-/// A skill that stands in the manifest.
+/// A skill in the manifest.
 pub(super) const SKILL: ManifestPart<Skill> = ManifestPart {
     name: "skills",
     what: "a skill",
@@ -28,9 +28,9 @@ pub(super) const SKILL: ManifestPart<Skill> = ManifestPart {
     ],
 };
 
-/// Larger skill files are not read.
+/// The largest skill file, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
-/// More skill files in one folder are not looked at.
+/// The most skill files in one folder.
 const MOST_FILES: usize = 200;
 
 /// A prompt that an extension brings.
@@ -42,12 +42,12 @@ pub struct Skill {
     pub description: String,
     /// The prompt, with `{{placeholders}}`.
     pub prompt: String,
-    /// Its own file, where it does not stand in the manifest.
+    /// Its own file, if it is not in the manifest.
     pub file: Option<PathBuf>,
 }
 
 impl Skill {
-    /// The names of the placeholders, each once, in the order in which they are met.
+    /// The names of the placeholders in order of first use, each once.
     pub fn placeholders(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for piece in pieces(&self.prompt) {
@@ -60,8 +60,8 @@ impl Skill {
         names
     }
 
-    /// The prompt with every placeholder filled in, in a single pass: what a value holds stays as it is. Otherwise the
-    /// names of those that have no value.
+    /// Fills in every placeholder in one pass; placeholders in a value stay unchanged. The error names the placeholders
+    /// without a value.
     ///
     /// ```
     /// use ollm_catalog::Skill;
@@ -92,7 +92,7 @@ enum Piece<'a> {
     Blank(&'a str),
 }
 
-/// A prompt in pieces; braces around anything but a name are text.
+/// A prompt in pieces. Braces around anything but a name are text.
 fn pieces(prompt: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = prompt;
@@ -102,7 +102,7 @@ fn pieces(prompt: &str) -> Vec<Piece<'_>> {
             pieces.extend([Piece::Text(before), Piece::Blank(name.trim())]);
             rest = after;
         } else {
-            // One brace further there may be a placeholder: `{{{name}}`.
+            // There may be a placeholder one brace later: `{{{name}`.
             let (text, after) = rest.split_at(before.len() + 1);
             pieces.push(Piece::Text(text));
             rest = after;
@@ -133,13 +133,13 @@ pub(super) fn read(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Skill> {
 fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Skill> {
     let mut skill = Skill::default();
     SKILL.read(check, at, &mut skill);
-    // Why anything is missing has been told.
+    // Missing parts were already reported.
     let whole = [&skill.name, &skill.description, &skill.prompt].iter().all(|text| !text.is_empty());
     whole.then_some(skill)
 }
 
-/// The skills that have files of their own, `skills/*.md`, each with its place. One that cannot be read hides no other.
-pub(super) fn in_folder(root: &Path) -> (Vec<(Skill, Shelved)>, Vec<Problem>) {
+/// The skills in files of their own, `skills/*.md`, each with its place. An unreadable one hides no other.
+pub(super) fn in_folder(root: &Path) -> (Vec<(Skill, SkillFile)>, Vec<Problem>) {
     let (mut skills, mut problems) = (Vec::new(), Vec::new());
     let Ok(entries) = fs::read_dir(root.join("skills")) else { return (skills, problems) };
     let mut names: Vec<PathBuf> = entries.flatten().map(|entry| PathBuf::from(entry.file_name())).collect();
@@ -156,27 +156,28 @@ pub(super) fn in_folder(root: &Path) -> (Vec<(Skill, Shelved)>, Vec<Problem>) {
 
 /// A file with a skill in it.
 #[derive(Debug)]
-pub(super) struct Shelved {
+pub(super) struct SkillFile {
     path: PathBuf,
     text: String,
-    /// How much of the text is front matter, with the line of dashes above it.
+    /// The length of the front matter, including the line of dashes above it.
     head: usize,
-    /// Where the name is written, if it is.
+    /// The place of the name, if there is one.
     name: Option<Spot>,
+    /// The parsed front matter, once it is read.
+    parsed: Option<ParsedText>,
 }
 
-impl Shelved {
-    /// The problem that its name belongs to another skill.
+impl SkillFile {
+    /// The problem that another skill has its name.
     pub(super) fn taken(self, skill: &Skill) -> Problem {
         let message = format!("there is another skill named `{}`", skill.name);
         *self.wrong(self.name.clone(), Some(skill.name.clone()), &message, "rename one of them")
     }
 
-    /// Something wrong with its front matter.
+    /// A problem with its front matter.
     fn wrong(&self, spot: Option<Spot>, value: Option<String>, message: &str, help: &str) -> Box<Problem> {
         let message = format!("{message}; the skill is not loaded");
         let (severity, help) = (Severity::Error, Some(help.to_owned()));
-        let document = Document::new(&self.path, Syntax::Yaml, self.head().to_owned());
         let finding = Finding {
             code: Code::WrongValue,
             severity,
@@ -186,8 +187,10 @@ impl Shelved {
             help: help.clone(),
             remedy: None,
         };
-        let located = document.problems(vec![finding]).pop().filter(|problem| problem.line > 0);
-        // What is not written has no place of its own.
+        let document = |parsed| Document::parsed(&self.path, Syntax::Yaml, self.head(), parsed);
+        let located = self.parsed.as_ref().and_then(|parsed| document(parsed).problems(vec![finding]).pop());
+        let located = located.filter(|problem| problem.line > 0);
+        // A missing key has no place of its own.
         Box::new(located.unwrap_or_else(|| self.at_line(1, message, help)))
     }
 
@@ -204,9 +207,9 @@ const BEGIN: &str = "begin it with ---, `description: …`, --- and put the prom
 
 const CLOSE: &str = "put a line of --- below it, and the prompt below that";
 
-fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>> {
+fn read_file(root: &Path, name: &Path) -> Result<(Skill, SkillFile), Box<Problem>> {
     let written = Path::new("skills").join(name);
-    let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
+    let path = path::inside(root, &written.to_string_lossy(), &PathCache::default()).map_err(|outside| {
         let (why, help) = outside.of_extension();
         let place = whole_file(
             Code::UnsafePath,
@@ -225,7 +228,7 @@ fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>>
         ))
     };
     let text = file::text(&path, LARGEST_FILE)?.ok_or_else(gone)?;
-    let mut file = Shelved { path, text, head: 0, name: None };
+    let mut file = SkillFile { path, text, head: 0, name: None, parsed: None };
     let Some((head, body)) = front_matter(&file.text) else {
         let begun = file.text.lines().next().is_some_and(|line| line.trim_end() == "---");
         let (what, help) =
@@ -233,14 +236,16 @@ fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>>
         return Err(file.wrong(None, None, what, help));
     };
     file.head = head;
-    let node = match file::parse(file.head(), Syntax::Yaml) {
-        Ok(node) => node,
+    let parsed = match file::parse_marked(file.head(), Syntax::Yaml) {
+        Ok(parsed) => parsed,
         Err(broken) => {
             let document = Document::new(&file.path, Syntax::Yaml, file.text.clone());
             let message = format!("{}; the skill is not loaded", broken.message);
-            return Err(Box::new(document.broken(Broken { message, ..broken })));
+            return Err(Box::new(document.broken(SyntaxFault { message, ..broken })));
         }
     };
+    let node = parsed.node.clone();
+    file.parsed = Some(parsed);
     let root = Cursor::root(&node);
     let prompt = file.text.get(body..).unwrap_or_default().trim();
     if prompt.is_empty() {
@@ -252,11 +257,11 @@ fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>>
     let (name, description) = fields(&file, &root, stem)?;
     let skill = Skill { name, description, prompt: prompt.to_owned(), file: Some(file.path.clone()) };
     let name = root.get("name").map(|at| at.spot(Part::Value));
-    Ok((skill, Shelved { name, ..file }))
+    Ok((skill, SkillFile { name, ..file }))
 }
 
-/// The name, which may be that of the file, and the description.
-fn fields(file: &Shelved, root: &Cursor<'_>, stem: String) -> Result<(String, String), Box<Problem>> {
+/// The name, which defaults to the file's, and the description.
+fn fields(file: &SkillFile, root: &Cursor<'_>, stem: String) -> Result<(String, String), Box<Problem>> {
     if !matches!(root.node, Node::Map(_) | Node::Null) {
         let message = format!("its front matter must be a map, not {}", root.node.kind());
         return Err(file.wrong(Some(root.spot(Part::Value)), None, &message, BEGIN));
@@ -284,7 +289,7 @@ fn fields(file: &Shelved, root: &Cursor<'_>, stem: String) -> Result<(String, St
     Ok((name, description))
 }
 
-/// Where the front matter ends, which begins with a line of dashes, and where what stands below the second one begins.
+/// The end of the front matter, which begins with a line of dashes, and the start of the text below it.
 pub(super) fn front_matter(text: &str) -> Option<(usize, usize)> {
     let rest = text.strip_prefix("---")?;
     let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;

@@ -7,19 +7,19 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast};
 
 use super::lines::Lines;
-use super::{Broken, Mark, Parsed};
+use super::{Mark, ParsedText, SyntaxFault};
 use crate::node::Node;
 
 /// Whether a comma may stand before a closing bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrailingCommas {
-    /// It is an error, as it is in JSON.
+    /// It is an error, as in JSON itself.
     Refused,
     /// It is let pass, as programs let it whose settings are copied.
     Allowed,
 }
 
-/// Values within values beyond this depth are refused: whatever walks through them needs room for each.
+/// Values within values beyond this depth are refused: all code that walks through them needs room for each.
 const DEEPEST: usize = 128;
 
 /// Reads JSON as people write it: comments pass. An error says why, and the place in the text.
@@ -37,12 +37,12 @@ pub fn json_value(text: &str, commas: TrailingCommas) -> Result<serde_json::Valu
     }
 }
 
-pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<Parsed, Broken> {
+pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<ParsedText, SyntaxFault> {
     if text.trim().is_empty() {
         let help = Some("write {\"hooks\": {}} or remove it");
-        return Err(Broken { at: None, message: "it is empty".to_owned(), help });
+        return Err(SyntaxFault { at: None, message: "it is empty".to_owned(), help });
     }
-    read(text, commas).map_err(|wrong| Broken {
+    read(text, commas).map_err(|wrong| SyntaxFault {
         at: Some(Lines::new(text).position(wrong.at)),
         message: format!("it is not valid JSON: {}", wrong.reason),
         help: wrong.help,
@@ -50,13 +50,13 @@ pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<Parsed, Broken
 }
 
 /// Why a text is no JSON, and from which byte on.
-struct Wrong {
+struct JsonFault {
     at: usize,
     reason: &'static str,
     help: Option<&'static str>,
 }
 
-fn read(text: &str, commas: TrailingCommas) -> Result<Parsed, Wrong> {
+fn read(text: &str, commas: TrailingCommas) -> Result<ParsedText, JsonFault> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: commas == TrailingCommas::Allowed,
@@ -70,29 +70,29 @@ fn read(text: &str, commas: TrailingCommas) -> Result<Parsed, Wrong> {
         allow_extended_string_escapes: false,
     };
     let tree = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| refused(text, &error))?;
-    let missing = Wrong { at: text.len(), reason: "it holds no value", help: Some("write {} or remove it") };
-    let reader = Reader { text, lines: Lines::new(text) };
+    let missing = JsonFault { at: text.len(), reason: "it holds no value", help: Some("write {} or remove it") };
+    let reader = TreeBuilder { text, lines: Lines::new(text) };
     reader.value(&tree.value.ok_or(missing)?, None, 0)
 }
 
 /// Makes a tree of ours.
-struct Reader<'a> {
+struct TreeBuilder<'a> {
     text: &'a str,
     lines: Lines<'a>,
 }
 
-impl Reader<'_> {
-    fn value(&self, value: &Value<'_>, key: Option<Range>, depth: usize) -> Result<Parsed, Wrong> {
+impl TreeBuilder<'_> {
+    fn value(&self, value: &Value<'_>, key: Option<Range>, depth: usize) -> Result<ParsedText, JsonFault> {
         let Range { start, end } = value.range();
         if depth > DEEPEST {
             let help = Some("nest less deeply; a hook file needs no more than six levels");
-            return Err(Wrong { at: start, reason: "values are nested too deeply", help });
+            return Err(JsonFault { at: start, reason: "values are nested too deeply", help });
         }
         let mut inside = Vec::new();
         let node = match value {
             Value::NullKeyword(_) => Node::Null,
             Value::BooleanLit(literal) => Node::Bool(literal.value),
-            Value::NumberLit(literal) => number(literal.value).ok_or(Wrong {
+            Value::NumberLit(literal) => number(literal.value).ok_or(JsonFault {
                 at: start,
                 reason: "number out of range",
                 help: Some("write a smaller number"),
@@ -124,11 +124,11 @@ impl Reader<'_> {
         let position = |range: Range| self.lines.position(range.start);
         let mark =
             Mark { key: key.map(position), value: self.lines.position(start), letters: Some(start..end), inside };
-        Ok(Parsed { node, mark })
+        Ok(ParsedText { node, mark })
     }
 
     /// The text of a literal, in which line breaks and the like are written as escapes.
-    fn string(&self, literal: &StringLit<'_>) -> Result<String, Wrong> {
+    fn string(&self, literal: &StringLit<'_>) -> Result<String, JsonFault> {
         let raw = self.text.get(literal.range.start..literal.range.end).unwrap_or_default();
         match raw.bytes().position(|byte| byte < b' ') {
             Some(at) => Err(control_character(literal.range.start + at)),
@@ -147,15 +147,15 @@ fn number(text: &str) -> Option<Node> {
 
 /// What a text has that JSON has not, though it can be read.
 #[derive(Default)]
-pub(crate) struct Loose {
+pub(crate) struct LooseSyntax {
     pub(crate) comments: bool,
     /// Commas before a closing bracket.
     pub(crate) commas: bool,
 }
 
 /// Looks for comments, and for commas that may go.
-pub(crate) fn loose(text: &str) -> Loose {
-    let mut found = Loose::default();
+pub(crate) fn loose(text: &str) -> LooseSyntax {
+    let mut found = LooseSyntax::default();
     let mut after_comma = false;
     for (token, _) in tokens(text) {
         match token {
@@ -177,7 +177,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (Token<'_>, usize)> {
 }
 
 /// Why the parser refused a text. A quote that is not closed makes what follows unreadable, so that is looked for first.
-fn refused(text: &str, error: &ParseError) -> Wrong {
+fn refused(text: &str, error: &ParseError) -> JsonFault {
     let Range { start, end } = error.range();
     let broken_line = tokens(text).take_while(|(_, at)| *at < start.max(end)).find_map(|(token, at)| {
         let Token::String(value) = token else { return None };
@@ -187,18 +187,19 @@ fn refused(text: &str, error: &ParseError) -> Wrong {
     if let Some(at) = broken_line {
         return control_character(at);
     }
-    let (reason, help) = reason(error.kind(), text.get(start..).unwrap_or_default());
-    Wrong { at: start, reason, help }
+    let (before, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let (reason, help) = reason(error.kind(), before, rest);
+    JsonFault { at: start, reason, help }
 }
 
-fn control_character(at: usize) -> Wrong {
+fn control_character(at: usize) -> JsonFault {
     let help = "close the quote, or write line breaks and tabs inside text as \\n and \\t";
-    Wrong { at, reason: "a line break or control character inside text", help: Some(help) }
+    JsonFault { at, reason: "a line break or control character inside text", help: Some(help) }
 }
 
 /// What is wrong, and the way out; the usual slips are known by what stands at the place.
-fn reason(kind: &ParseErrorKind, rest: &str) -> (&'static str, Option<&'static str>) {
-    use ParseErrorKind as Kind;
+fn reason(kind: &ParseErrorKind, before: &str, rest: &str) -> (&'static str, Option<&'static str>) {
+    use ParseErrorKind as ConfigKind;
     let too_early = Some("the file ends too early; close every bracket and quote");
     match kind {
         _ if rest.starts_with('\0') => ("a NUL character", Some("remove it; save the file as UTF-8")),
@@ -206,43 +207,55 @@ fn reason(kind: &ParseErrorKind, rest: &str) -> (&'static str, Option<&'static s
         _ if rest.starts_with('/') && !rest.starts_with("/*") => {
             ("expected a value", Some("write comments as // or /* */ in JSON"))
         }
-        Kind::UnterminatedCommentBlock => ("a comment that is not closed", Some("close the comment with */")),
-        Kind::SingleQuotedStringsNotAllowed => ("text in single quotes", Some("write text in double quotes")),
-        Kind::TrailingCommasNotAllowed => ("trailing comma", Some("remove the comma before the closing bracket")),
-        Kind::NestingDepthExceeded => ("values are nested too deeply", Some("nest less deeply")),
-        Kind::UnterminatedArray => ("a list that is not closed", too_early),
-        Kind::UnterminatedObject => ("an object that is not closed", too_early),
-        Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => ("text that is not closed", too_early),
-        Kind::String(
+        ConfigKind::UnterminatedCommentBlock => ("a comment that is not closed", Some("close the comment with */")),
+        ConfigKind::SingleQuotedStringsNotAllowed => ("text in single quotes", Some("write text in double quotes")),
+        ConfigKind::TrailingCommasNotAllowed => ("trailing comma", Some("remove the comma before the closing bracket")),
+        ConfigKind::NestingDepthExceeded => ("values are nested too deeply", Some("nest less deeply")),
+        ConfigKind::UnterminatedArray => ("a list that is not closed", too_early),
+        ConfigKind::UnterminatedObject => ("an object that is not closed", too_early),
+        ConfigKind::String(ParseStringErrorKind::UnterminatedStringLiteral) => ("text that is not closed", too_early),
+        ConfigKind::String(
             ParseStringErrorKind::InvalidUnicodeEscapeSequence(_) | ParseStringErrorKind::ExpectedFourHexDigits,
         ) => ("an escape that is no character", Some("write the character itself, or both halves of the pair")),
-        Kind::String(_) => ("invalid escape", Some("write a backslash as \\\\")),
-        Kind::MultipleRootJsonValues => {
+        ConfigKind::String(_) => ("invalid escape", Some("write a backslash as \\\\")),
+        ConfigKind::MultipleRootJsonValues => {
             ("trailing characters", Some("one file holds one object; remove what follows it"))
         }
-        Kind::ExpectedComma if rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
+        ConfigKind::ExpectedComma if rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
             ("invalid number", Some("write numbers as 1, -2.5 or 3e8"))
         }
-        Kind::ExpectedComma => ("expected a comma", Some("put a comma between the two, or close the bracket before")),
-        Kind::ExpectedColonAfterObjectKey if rest.is_empty() => ("expected a colon", too_early),
-        Kind::ExpectedColonAfterObjectKey => ("expected a colon", Some("put a colon between the key and its value")),
-        Kind::ExpectedObjectValue if rest.is_empty() => ("expected a value", too_early),
-        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
+        ConfigKind::ExpectedComma => {
+            ("expected a comma", Some("put a comma between the two, or close the bracket before"))
+        }
+        ConfigKind::ExpectedColonAfterObjectKey if rest.is_empty() => ("expected a colon", too_early),
+        ConfigKind::ExpectedColonAfterObjectKey => {
+            ("expected a colon", Some("put a colon between the key and its value"))
+        }
+        ConfigKind::ExpectedObjectValue if rest.is_empty() => ("expected a value", too_early),
+        ConfigKind::UnexpectedTokenInObject if rest.starts_with(']') => {
+            ("a bracket that closes nothing", Some("close the object before it with }, or remove the bracket"))
+        }
+        ConfigKind::UnexpectedCloseBrace if !before.trim_end().ends_with(':') => {
+            ("a bracket that closes nothing", Some("close the list before it with ], or remove the bracket"))
+        }
+        ConfigKind::ExpectedStringObjectProperty | ConfigKind::UnexpectedTokenInObject => {
             ("expected a key", Some("write every key in double quotes"))
         }
-        Kind::UnexpectedWord => {
+        ConfigKind::UnexpectedWord => {
             ("a word without quotes", Some("write text in double quotes; the only bare words are true, false and null"))
         }
-        Kind::UnexpectedToken if rest.starts_with(|letter: char| letter.is_alphabetic()) => {
+        ConfigKind::UnexpectedToken if rest.starts_with(|letter: char| letter.is_alphabetic()) => {
             ("a word without quotes", Some("write text in double quotes; the only bare words are true, false and null"))
         }
-        Kind::BareDecimalPointNumbersNotAllowed
-        | Kind::HexadecimalNumbersNotAllowed
-        | Kind::NonFiniteNumbersNotAllowed
-        | Kind::UnaryPlusNumbersNotAllowed
-        | Kind::ExpectedDigit
-        | Kind::ExpectedDigitFollowingNegativeSign
-        | Kind::ExpectedPlusMinusOrDigitInNumberLiteral => ("invalid number", Some("write numbers as 1, -2.5 or 3e8")),
+        ConfigKind::BareDecimalPointNumbersNotAllowed
+        | ConfigKind::HexadecimalNumbersNotAllowed
+        | ConfigKind::NonFiniteNumbersNotAllowed
+        | ConfigKind::UnaryPlusNumbersNotAllowed
+        | ConfigKind::ExpectedDigit
+        | ConfigKind::ExpectedDigitFollowingNegativeSign
+        | ConfigKind::ExpectedPlusMinusOrDigitInNumberLiteral => {
+            ("invalid number", Some("write numbers as 1, -2.5 or 3e8"))
+        }
         _ => ("expected a value", Some("a value is missing here: text in quotes, a number, true, false, null, [ or {")),
     }
 }

@@ -20,6 +20,30 @@ impl fmt::Display for Position {
     }
 }
 
+/// The place so many bytes into a text, of which these are the letters in the file; its beginning where that is a block of YAML.
+pub(super) fn inside(start: Position, letters: &str, bytes: usize) -> Position {
+    let quote = letters.chars().next().filter(|letter| ['"', '\''].contains(letter));
+    let mut at = Position { column: start.column + usize::from(quote.is_some()), ..start };
+    let mut rest = letters.get(usize::from(quote.is_some())..).unwrap_or_default().chars();
+    let mut passed = 0;
+    while passed < bytes {
+        let Some(letter) = rest.next() else { break };
+        let escaped = (letter == '\\' && quote == Some('"')).then(|| rest.next()).flatten();
+        let (width, written) = match escaped {
+            // Four digits stand for one letter, whose length in the text only matters for what comes after it.
+            Some('u') => (rest.by_ref().take(4).filter(char::is_ascii_hexdigit).count().min(3), 6),
+            Some(_) => (1, 2),
+            None => (letter.len_utf8(), 1),
+        };
+        if letter == '\n' {
+            return start;
+        }
+        passed += width;
+        at.column += written;
+    }
+    at
+}
+
 /// Longer lines are shown in part.
 const LONGEST_SNIPPET: usize = 160;
 
@@ -70,6 +94,17 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_in_a_text_is_found_in_its_letters() {
+        let start = Position { line: 3, column: 10 };
+        let column = |letters: &str, bytes: usize| inside(start, letters, bytes).column;
+        assert_eq!(column("\"ab == )\"", 6), 17);
+        assert_eq!(column("'ab == )'", 6), 17);
+        assert_eq!(column("ab == )", 6), 16);
+        assert_eq!(column(r#""a\"b\" )""#, 5), 18);
+        assert_eq!(column("|\n  ab\n  cd", 4), 10, "a block begins further down, and its indentation is not known");
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

@@ -4,13 +4,13 @@ use serde_json::Value;
 use toml_edit::{Document, Item, Key};
 
 use super::lines::Lines;
-use super::{Broken, Mark, Parsed};
+use super::{Mark, ParsedText, SyntaxFault};
 use crate::node::Node;
 
 /// Parses a text; it is never repeated in a message, because such files hold keys as well.
-pub(super) fn parse(text: &str) -> Result<Parsed, Broken> {
+pub(super) fn parse(text: &str) -> Result<ParsedText, SyntaxFault> {
     let lines = Lines::new(text);
-    let document = Document::parse(text).map_err(|error| Broken {
+    let document = Document::parse(text).map_err(|error| SyntaxFault {
         at: error.span().map(|span| lines.position(span.start)),
         message: "it is not valid TOML".to_owned(),
         help: None,
@@ -23,10 +23,10 @@ pub(crate) fn to_json(item: &Item) -> Value {
     parsed(item, None, &Lines::new("")).node.to_json()
 }
 
-fn parsed(item: &Item, key: Option<&Key>, lines: &Lines<'_>) -> Parsed {
+fn parsed(item: &Item, key: Option<&Key>, lines: &Lines<'_>) -> ParsedText {
     let mut inside = Vec::new();
     let mut add = |item: &Item, key: Option<&Key>| {
-        let Parsed { node, mark } = parsed(item, key, lines);
+        let ParsedText { node, mark } = parsed(item, key, lines);
         inside.push(mark);
         node
     };
@@ -41,7 +41,7 @@ fn parsed(item: &Item, key: Option<&Key>, lines: &Lines<'_>) -> Parsed {
     };
     let key = key.and_then(Key::span).map(|span| lines.position(span.start));
     let value = item.span().map(|span| lines.position(span.start)).or(key).unwrap_or_default();
-    Parsed { node, mark: Mark { key, value, letters: item.span(), inside } }
+    ParsedText { node, mark: Mark { key, value, letters: item.span(), inside } }
 }
 
 fn plain(item: &Item) -> Node {

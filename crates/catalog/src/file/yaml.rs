@@ -6,13 +6,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_saphyr::{Location, Options, Spanned};
 
 use super::lines::Position;
-use super::{Broken, Mark, Parsed};
+use super::{Mark, ParsedText, SyntaxFault};
 use crate::node::Node;
 
 /// Far beyond any configuration; a bomb of aliases ends here.
 const MOST_NODES: usize = 20_000;
 
-pub(super) fn parse(text: &str) -> Result<Parsed, Broken> {
+pub(super) fn parse(text: &str) -> Result<ParsedText, SyntaxFault> {
     let tree = serde_saphyr::from_str_with_options(text, options()).map_err(|error| broken(&error))?;
     Ok(parsed(tree, None))
 }
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Broken> {
 fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,
-        // `[no, y]` is a list of two words; who means false by `no` is understood where a flag is read.
+        // `[no, y]` is a list of two words; a `no` that means false is understood where a flag is read.
         strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_nodes: MOST_NODES,
@@ -31,10 +31,10 @@ fn options() -> Options {
 }
 
 /// A value and the place where it is shown; its letters are those of what an alias stands for.
-fn parsed(tree: Spanned<Tree>, key: Option<Location>) -> Parsed {
+fn parsed(tree: Spanned<Tree>, key: Option<Location>) -> ParsedText {
     let Spanned { value: Tree { node, inside }, referenced, defined, .. } = tree;
     let mark = Mark { key: key.map(position), value: position(referenced), letters: bytes(defined), inside };
-    Parsed { node, mark }
+    ParsedText { node, mark }
 }
 
 fn bytes(location: Location) -> Option<std::ops::Range<usize>> {
@@ -47,7 +47,7 @@ fn position(location: Location) -> Position {
     Position { line: count(location.line()), column: count(location.column()) }
 }
 
-fn broken(error: &serde_saphyr::Error) -> Broken {
+fn broken(error: &serde_saphyr::Error) -> SyntaxFault {
     let reason = error.without_snippet().to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
     let (reason, help) = match () {
@@ -64,7 +64,7 @@ fn broken(error: &serde_saphyr::Error) -> Broken {
         }
         () => (reason, None),
     };
-    Broken { at: error.location().map(position), message: format!("it is not valid YAML: {reason}"), help }
+    SyntaxFault { at: error.location().map(position), message: format!("it is not valid YAML: {reason}"), help }
 }
 
 /// A value, and the places of what is in it.
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Any {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
         let (mut list, mut inside) = (Vec::new(), Vec::new());
         while let Some(item) = items.next_element()? {
-            let Parsed { node, mark } = parsed(item, None);
+            let ParsedText { node, mark } = parsed(item, None);
             list.push(node);
             inside.push(mark);
         }
@@ -155,7 +155,7 @@ impl<'de> Visitor<'de> for Any {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
         let (mut map, mut inside) = (Vec::new(), Vec::new());
         while let Some((key, value)) = entries.next_entry::<Spanned<String>, _>()? {
-            let Parsed { node, mark } = parsed(value, Some(key.referenced));
+            let ParsedText { node, mark } = parsed(value, Some(key.referenced));
             map.push((key.value, node));
             inside.push(mark);
         }

@@ -1,12 +1,13 @@
 //! Settings files of shell-command agents: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`. An entry of type
 //! `http` has a `url` in place of the command, and the event is posted there.
 //!
-//! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
+//! The file belongs to another tool: everything in it beside `hooks` is left alone.
 
 use ollm_protocol::Code;
+use ollm_protocol::hook::key::{HookKey, Unknown};
 
-use super::{EntryLocation, HookCollector, Untaken};
-use crate::entry::{self, not_loaded};
+use super::{EntryLocation, HookCollector, RejectedHook};
+use crate::entry::{self, canonical, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
@@ -14,8 +15,8 @@ use crate::value::{self, Reading};
 
 const GROUP: &[&str] = &["matcher", "hooks"];
 
-/// Keys of an entry that a line of shell has no use for; ignoring them would change what runs, or when.
-const MEANINGLESS: &[&str] = &["args", "action", "dialect", "matcher"];
+/// Keys of an entry that have no effect on a shell line. Ignoring them would change what runs, or when.
+pub(crate) const MEANINGLESS: &[&str] = &["args", "action", "dialect", "matcher"];
 
 /// Takes in every hook of a file.
 pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
@@ -48,50 +49,77 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut HookCollector<'_>) {
         let message = "a group must have a list `hooks`; nothing of it is loaded";
         return intake.findings.push(wrong(group, message.to_owned()));
     };
-    for (key, value) in group.entries() {
-        if !GROUP.contains(&key) {
-            intake.unknown_key(key, &value, GROUP);
-        }
+    let before = intake.findings.len();
+    let mut is_sound = true;
+    for (key, value) in group.entries().filter(|(key, _)| !GROUP.contains(key)) {
+        is_sound &= take_beside(key, &value, intake);
     }
     let matcher = match group.get("matcher").map(|matcher| (matcher, value::plain(matcher.node))) {
         None => None,
         Some((_, Reading::Exact(text))) => Some(text),
         Some((matcher, _)) => {
-            let before = intake.findings.len();
             let message = format!("`matcher` must be text, not {}; the group is not loaded", matcher.node.kind());
             intake.findings.push(wrong(&matcher, message));
             for entry in hooks.items() {
                 intake.fail_closed_placeholder(
                     before,
-                    Untaken::default(),
+                    RejectedHook::default(),
                     EntryLocation { event, group: Some(group), entry: &entry },
                 );
             }
             return;
         }
     };
-    let before = intake.findings.len();
     if !intake.is_list("`hooks`", &hooks) {
         return intake.fail_closed_placeholder(
             before,
-            Untaken::default(),
+            RejectedHook::default(),
             EntryLocation { event, group: Some(group), entry: &hooks },
         );
     }
     for entry in hooks.items() {
-        let (before, at) = (intake.findings.len(), EntryLocation { event, group: Some(group), entry: &entry });
+        let at = EntryLocation { event, group: Some(group), entry: &entry };
+        if !is_sound {
+            intake.fail_closed_placeholder(before, RejectedHook::default(), at);
+            continue;
+        }
+        let before = intake.findings.len();
         if let Err(untaken) = take_entry(matcher.clone(), at, intake) {
             intake.fail_closed_placeholder(before, untaken, at);
         }
     }
 }
 
-fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), Untaken> {
+/// Reads a key beside the hooks of a group that has no effect; returns whether the hooks can still be loaded. A key
+/// that promises a limit or a gate was meant for all of them, and nothing would enforce it.
+fn take_beside(key: &str, at: &Cursor<'_>, intake: &mut HookCollector<'_>) -> bool {
+    let word = canonical(key);
+    let own = HookKey::find(&word).filter(|row| row.unknown == Unknown::Refused);
+    let promised = own.or_else(|| HookKey::promised(&word)).filter(|_| !matches!(at.node, Node::Null));
+    let Some(row) = promised else {
+        intake.unknown_key(key, at, GROUP);
+        return true;
+    };
+    let help = if GROUP.contains(&row.name) {
+        format!("did you mean `{}`?", row.name)
+    } else {
+        format!("write `{}` into each of its hooks", row.name)
+    };
+    let message = format!("`{key}` says nothing in a group");
+    intake.findings.push(not_loaded(Code::UnknownKey, at, &message, Some(help)));
+    false
+}
+
+fn take_entry(
+    matcher: Option<String>,
+    at: EntryLocation<'_>,
+    intake: &mut HookCollector<'_>,
+) -> Result<(), RejectedHook> {
     let entry = at.entry;
     let posts = entry.get("type").is_some_and(|kind| kind.node.as_text() == Some(entry::HTTP));
     let own = if posts { entry::own_http } else { entry::no_own };
     let draft = entry::read(entry, intake.context, &mut intake.findings, own);
-    let mut draft = draft.ok_or_else(Untaken::default)?;
+    let mut draft = draft.ok_or_else(RejectedHook::default)?;
     let is_set = |key: &&str| entry.get(key).filter(|value| !matches!(value.node, Node::Null));
     if let Some(value) = MEANINGLESS.iter().find_map(is_set) {
         let key = value.key().unwrap_or_default();
@@ -99,7 +127,7 @@ fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookC
         let help = if key == "matcher" { "move it to the group" } else { "remove it" };
         let message = format!("`{key}` has no meaning beside {beside}");
         intake.findings.push(not_loaded(Code::WrongValue, &value, &message, Some(help.to_owned())));
-        return Err(Untaken::default());
+        return Err(RejectedHook::default());
     }
     if posts && is_set(&"url").is_none() {
         let help = "add \"url\": the address that the event is posted to";
@@ -109,7 +137,7 @@ fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookC
             "a hook of type \"http\" needs `url`",
             Some(help.to_owned()),
         ));
-        return Err(Untaken::default());
+        return Err(RejectedHook::default());
     }
     draft.spec.matcher = matcher;
     draft.spec.dialect = Some("agent".to_owned());

@@ -2,14 +2,14 @@
 
 use ollm_protocol::Code;
 
-use super::{EntryLocation, Form, HookCollector, Untaken};
+use super::{EntryLocation, Form, HookCollector, RejectedHook};
 use crate::entry;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
 
 /// Keys that may stand beside `hooks`.
-const BESIDE: &[&str] = &["hooks", "$schema", "name", "version", "description"];
+pub(crate) const BESIDE: &[&str] = &["hooks", "$schema", "name", "version", "description"];
 
 /// Takes in every hook of a file.
 pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
@@ -36,7 +36,7 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
         if !intake.is_list(&format!("`{event}`"), &list) {
             intake.fail_closed_placeholder(
                 before,
-                Untaken::default(),
+                RejectedHook::default(),
                 EntryLocation { event, group: None, entry: &list },
             );
             continue;
@@ -55,12 +55,12 @@ pub(super) fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut HookColle
     }
 }
 
-fn try_entry(at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), Untaken> {
+fn try_entry(at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), RejectedHook> {
     let draft = entry::read(at.entry, intake.context, &mut intake.findings, entry::no_own);
-    let mut draft = draft.ok_or_else(Untaken::default)?;
+    let mut draft = draft.ok_or_else(RejectedHook::default)?;
     let action = at.entry.get("action");
     let action = draft.act(action.as_ref().unwrap_or(at.entry), intake.context, &mut intake.findings);
-    intake.take(draft, action.ok_or_else(Untaken::default)?, at)
+    intake.take(draft, action.ok_or_else(RejectedHook::default)?, at)
 }
 
 fn not_events(at: &Cursor<'_>, intake: &mut HookCollector<'_>) {

@@ -1,15 +1,17 @@
-//! What stands where a hook of the user's cannot be loaded although its failure was meant to stand in the way: until it is
-//! mended, whatever it is for is refused. What cannot be understood of when it runs is taken for always.
+//! Replaces a broken hook of the user whose failure should refuse. Until the hook is repaired, the placeholder refuses
+//! everything that the hook is for. If the hook's events are unreadable, the placeholder runs for all events.
 //!
-//! Only the user's own: a project or an extension must not get to refuse anything by a mistake that nobody approved.
+//! This is only for the user's own hooks. An unapproved mistake in a project or extension must not be able to refuse
+//! anything.
 
 use ollm_protocol::hook::Reach;
+use ollm_protocol::hook::key::HookKey;
 use ollm_protocol::pattern::FilePatterns;
 use ollm_protocol::{
     ActionSpec, Builtin, Event, Hook, HookSpec, Matcher, OnFailure, Priority, Rules, Verdict, dialect,
 };
 
-use super::{EntryLocation, HookCollector, Untaken};
+use super::{EntryLocation, HookCollector, RejectedHook};
 use crate::entry::{Draft, canonical};
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
@@ -19,8 +21,8 @@ const LEFT_OUT: &str = "; the hook is not loaded";
 const REFUSES: &str = "; until that is mended it refuses whatever it is for";
 
 impl HookCollector<'_> {
-    /// Has something stand where an entry could not be taken in, for what was found since `before`.
-    pub(super) fn fail_closed_placeholder(&mut self, before: usize, untaken: Untaken, at: EntryLocation<'_>) {
+    /// Adds a placeholder for an entry that could not be read. The faults since `before` are its reason.
+    pub(super) fn fail_closed_placeholder(&mut self, before: usize, untaken: RejectedHook, at: EntryLocation<'_>) {
         if !self.context.is_users_own() || is_idle(at.entry) {
             return;
         }
@@ -41,7 +43,7 @@ impl HookCollector<'_> {
         self.hooks.push(hook);
     }
 
-    /// The hook that stands there, if its failure counts.
+    /// The placeholder hook, if the entry's failure counts.
     fn stand(&mut self, at: EntryLocation<'_>, made_up: Option<String>, why: String) -> Option<Hook> {
         let events = events(at);
         let event = events.first()?.clone();
@@ -59,7 +61,7 @@ impl HookCollector<'_> {
             file_patterns: patterns(at.entry),
             condition: text(at.entry, "if").map(str::to_owned),
             dialect: spoken(at),
-            on_failure: on_failure(at.entry),
+            on_failure: on_failure(at),
             priority: text(at.entry, "priority").and_then(Priority::from_name).unwrap_or_default(),
             reach: text(at.entry, "scope").and_then(Reach::from_name),
             source: self.context.source,
@@ -67,7 +69,7 @@ impl HookCollector<'_> {
             ..HookSpec::new(id, event, nothing)
         };
         self.context.place(&mut spec);
-        // What is not valid even so, such as two events that exclude each other, is for any subject.
+        // If the matcher is invalid even so, as for two events that exclude each other, every subject counts.
         let any = HookSpec { matcher: None, ..spec.clone() };
         let hook = Hook::new(spec, &Rules::default()).or_else(|_| Hook::new(any, &Rules::default())).ok()?;
         hook.is_gate().then_some(Hook { broken: Some(why), ..hook })
@@ -83,11 +85,18 @@ fn is_idle(entry: &Cursor<'_>) -> bool {
     flag("enabled") == Some(false) || flag("async") == Some(true)
 }
 
-/// What its failure means: what is said about that and not understood is taken for the strictest.
-fn on_failure(entry: &Cursor<'_>) -> Option<OnFailure> {
-    let said: Vec<OnFailure> = all(entry, "onFailure")
+/// The entry's failure policy. An unreadable policy counts as the strictest one, also if it belongs to the group.
+fn on_failure(at: EntryLocation<'_>) -> Option<OnFailure> {
+    let misspelt = |written: &str| HookKey::promised(&canonical(written)).is_some_and(|row| row.name == "onFailure");
+    let in_map = |map: &Cursor<'_>| -> Vec<Node> {
+        let misspelt = map.entries().filter(|(written, _)| misspelt(written)).map(|(_, value)| value.node);
+        all(map, "onFailure").chain(misspelt).cloned().collect()
+    };
+    let said: Vec<OnFailure> = std::iter::once(at.entry)
+        .chain(at.group)
+        .flat_map(in_map)
         .filter(|node| !matches!(node, Node::Null))
-        .map(|node| node.as_text().and_then(OnFailure::from_name).unwrap_or(OnFailure::Block))
+        .map(|node: Node| node.as_text().and_then(OnFailure::from_name).unwrap_or(OnFailure::Block))
         .collect();
     [OnFailure::Block, OnFailure::Ask, OnFailure::Allow].into_iter().find(|one| said.contains(one))
 }
@@ -120,7 +129,7 @@ fn patterns(entry: &Cursor<'_>) -> Vec<String> {
     }
 }
 
-/// Its dialect, as far as it has a known one of its own.
+/// Its dialect, if it names a known one.
 fn spoken(at: EntryLocation<'_>) -> Option<String> {
     if at.group.is_some() {
         return Some("agent".to_owned());
@@ -132,7 +141,7 @@ fn text<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a str> {
     find(entry, key).and_then(Node::as_text)
 }
 
-/// The value of a key; none where it is written twice, because nobody knows which one counts.
+/// The value of a key. `None` if the key occurs twice, because it is unknown which one counts.
 fn find<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a Node> {
     let mut found = all(entry, key);
     found.next().filter(|_| found.next().is_none())

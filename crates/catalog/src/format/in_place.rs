@@ -1,4 +1,4 @@
-//! Files of other agents, read where they are: each hook is taken in as the entry of ours that it means.
+//! Hook files of other agents, read in place: each hook becomes an entry of ours with the same meaning.
 
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;

@@ -1,7 +1,7 @@
 //! One hook per file in two parts: `{"name": …, "when": {"type": …, "patterns": […]}, "then": {"type": …, "prompt": …}}`.
 
 use super::HookCollector;
-use crate::entry::{Draft, Reader};
+use crate::entry::{Draft, EntryReader};
 use crate::node::Cursor;
 
 const WHEN: &[&str] = &["type", "patterns"];
@@ -11,7 +11,7 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     intake.take_single(root, "when.type", own);
 }
 
-fn own(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
+fn own(reader: &mut EntryReader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
     match key {
         "when" => when(reader, draft, at),
         "then" => draft.action = reader.action(at),
@@ -24,7 +24,7 @@ fn own(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -
     true
 }
 
-fn when(reader: &mut Reader<'_>, draft: &mut Draft, at: &Cursor<'_>) {
+fn when(reader: &mut EntryReader<'_>, draft: &mut Draft, at: &Cursor<'_>) {
     reader.map(at, |reader, key, at| match key {
         "type" => draft.spec.events = reader.one_or_more(at, "the name of an event"),
         "patterns" | "filePatterns" => draft.spec.file_patterns = reader.patterns(at),

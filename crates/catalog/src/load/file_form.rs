@@ -23,7 +23,7 @@ pub(super) enum FileForm {
 }
 
 impl FileForm {
-    /// Reads a file; `None` when it does not exist. A program is a hook by itself, whatever its text.
+    /// Reads a file; `None` when it does not exist. A program is a hook by itself, with any text.
     pub(super) fn read(self, path: &Path, syntax: Syntax) -> Result<Option<(Document<'_>, Node)>, Box<Problem>> {
         if !self.agent().is_some_and(|agent| agent.home.written.form == WrittenForm::Programs) {
             return file::read(path, syntax, LARGEST_FILE);

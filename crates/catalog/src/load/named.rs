@@ -4,13 +4,13 @@ use std::path::Path;
 
 use ollm_protocol::{Code, Hook, Layer, Rules, Source};
 
-use super::{FileForm, Ids, Incoming, Loading, Looked, Owner};
+use super::{FileForm, Ids, Incoming, Loading, Owner, StampSet};
 use crate::file::{Syntax, whole_file};
 use crate::problem::{Problem, Severity};
 
 /// The hooks of a hook file, or of a folder of them, as if they were the user's own.
 ///
-/// Everything is read with its place. Whoever runs such hooks must have been told to by a person.
+/// Everything is read with its place. A person must have told the caller to run such hooks.
 pub fn load_named(path: &Path, rules: Rules) -> (Vec<Hook>, Vec<Problem>) {
     let mut loading = Loading {
         seen: Vec::new(),
@@ -19,7 +19,7 @@ pub fn load_named(path: &Path, rules: Rules) -> (Vec<Hook>, Vec<Problem>) {
         problems: Vec::new(),
         settings_off: false,
         budget: None,
-        looked: Looked::default(),
+        looked: StampSet::default(),
     };
     let owner = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
     let is_there = if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Scripts that lie in a hook folder and that nothing declares: somebody put them there and expects them to run.
+//! Finds scripts in hook folders that no hook file declares. A person put them there and expects them to run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use super::{LARGEST_FILE, MOST_FILES, is_hook_file};
 
 const SCRIPTS: &[&str] = &["sh", "bash", "py", "js", "mjs", "cjs"];
 
-/// How much of a script is searched for the name of an event.
+/// The most bytes of a script that are searched for an event's name.
 const LARGEST_SCRIPT: u64 = 256 << 10;
 
 /// A script that no hook file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undeclared {
+pub struct UndeclaredScript {
     /// The script.
     pub path: PathBuf,
     /// The event it is for, where its text speaks of exactly one.
     pub event: Option<&'static str>,
 }
 
-impl Undeclared {
+impl UndeclaredScript {
     /// What a person can do about it.
     pub fn remedy(&self) -> Remedy {
         Remedy::DeclareScript { event: self.event, path: self.path.clone() }
@@ -30,11 +30,11 @@ impl Undeclared {
 }
 
 /// The scripts of these folders that neither a hook nor the text of a hook file beside them names.
-pub(super) fn undeclared(folders: &[PathBuf], hooks: &[Hook]) -> Vec<Undeclared> {
+pub(super) fn undeclared(folders: &[PathBuf], hooks: &[Hook]) -> Vec<UndeclaredScript> {
     folders.iter().flat_map(|folder| in_folder(folder, hooks)).collect()
 }
 
-fn in_folder(folder: &Path, hooks: &[Hook]) -> Vec<Undeclared> {
+fn in_folder(folder: &Path, hooks: &[Hook]) -> Vec<UndeclaredScript> {
     let mut scripts: Vec<PathBuf> = files(folder).filter(|path| is_script(path)).collect();
     if scripts.is_empty() {
         return Vec::new();
@@ -48,7 +48,7 @@ fn in_folder(folder: &Path, hooks: &[Hook]) -> Vec<Undeclared> {
         texts.iter().any(|text| speaks_of(text, &name))
     };
     let left = scripts.into_iter().filter(|path| !declared(path) && !mentioned(path)).take(MOST_FILES);
-    left.map(|path| Undeclared { event: only_event(&path), path }).collect()
+    left.map(|path| UndeclaredScript { event: only_event(&path), path }).collect()
 }
 
 /// The plain files of a folder that are not hidden.
@@ -78,13 +78,13 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a text holds a name, and not merely the end of a longer one.
+/// Whether a text contains a name that is not just the end of a longer one.
 fn speaks_of(text: &str, name: &str) -> bool {
     let longer = |before: &str| before.ends_with(|letter: char| letter.is_alphanumeric() || "-_.".contains(letter));
     text.match_indices(name).any(|(at, _)| !longer(text.get(..at).unwrap_or_default()))
 }
 
-/// The event a script is for, by the only name of one that its text holds as a word.
+/// The event of a script, if its text has exactly one event's name as a word.
 fn only_event(path: &Path) -> Option<&'static str> {
     let bytes = read_bounded(path, LARGEST_SCRIPT).ok()??;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,9 +1,9 @@
-//! What the files say, kept between events in a form that is read at once: who is started for every event need not
-//! understand all files again.
+//! Stores the declarations of files between events in a form that is fast to read. So a process that starts for each
+//! event need not parse all files again.
 //!
-//! It holds what the files declare and nothing else: no digest, no approval, nothing of the environment or of the command
-//! line. It counts only while everything that was looked at is as it was. What the machine's policy says is never kept: a
-//! user's file could loosen it.
+//! A snapshot only holds the declarations of files: no digest, no approval, nothing from the environment or the command
+//! line. It is only valid while all files it depends on are unchanged. The machine's policy is never stored, because
+//! the user could then loosen it through the snapshot.
 //!
 //! The form: a line with the version, a line with lengths and a sum, the head, and then one section for each event and
 //! matcher, of which only those are read that fit.
@@ -20,21 +20,23 @@ use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};
 use serde::{Deserialize, Serialize};
 
-use super::stamp::{Looked, Stamp, hold, is_absent};
+use super::stamp::{Stamp, StampSet, hold, is_absent};
 use super::{Moment, ReadFiles, Snapshots, in_place, settings_off};
 use crate::config::{Config, HookSettings};
 use crate::extension::{KeptExtension, ReadExtensions, Terms};
 use crate::place::Places;
 
-/// Another version may understand the same files differently.
+/// Another version may write it differently.
 const FIRST_LINE: &str = concat!("ollm snapshot 2, ", env!("CARGO_PKG_VERSION"), "\n");
 /// The length of the second line: two numbers of sixteen digits, each with what follows it.
 const SECOND_LINE: usize = 2 * 17;
-/// A larger one is not kept.
+/// Where the system says which program runs.
+const PROGRAM: &str = "/proc/self/exe";
+/// The largest snapshot, in bytes.
 const LARGEST: usize = 8 << 20;
 /// So much is read at first; the head of most is in it. Each further page costs a fault.
 const FIRST_READ: usize = 4 << 10;
-/// So many are kept.
+/// The most snapshots that are kept.
 const MOST: usize = 64;
 
 /// What is said of all sections.
@@ -42,7 +44,7 @@ const MOST: usize = 64;
 struct Head {
     /// How long the whole file is.
     length: u64,
-    whose: Whose,
+    whose: SnapshotOwner,
     stamps: Vec<(PathBuf, Stamp)>,
     /// What the files say as configuration.
     config: Config,
@@ -51,15 +53,16 @@ struct Head {
     sections: Vec<Section>,
 }
 
-/// Whose files they are.
+/// The owner of the files, and the program that read them: another build may understand the same files differently.
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Whose {
+struct SnapshotOwner {
+    program: Option<Stamp>,
     home: PathBuf,
     user_home: Option<PathBuf>,
     projects: Vec<PathBuf>,
 }
 
-/// What hooks are built with, beside what their files say.
+/// The values that hooks depend on, apart from their files.
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct Basis {
     whitelist: Vec<String>,
@@ -87,7 +90,7 @@ struct Section {
 
 /// A hook, and its place among all.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptHook {
     place: usize,
     /// The place of its extension among all.
     extension: Option<usize>,
@@ -95,10 +98,11 @@ struct Kept {
     off: Option<String>,
 }
 
-impl Whose {
-    fn of(places: &Places) -> Whose {
+impl SnapshotOwner {
+    fn of(places: &Places) -> SnapshotOwner {
         let projects = places.projects().map(Path::to_owned).collect();
-        Whose { home: places.home.clone(), user_home: places.user_home.clone(), projects }
+        let program = fs::metadata(PROGRAM).ok().map(|meta| Stamp::of_state(&meta));
+        SnapshotOwner { program, home: places.home.clone(), user_home: places.user_home.clone(), projects }
     }
 
     fn file(&self, folder: &Path) -> PathBuf {
@@ -136,17 +140,17 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether there is a snapshot of these places, of whatever worth.
+    /// Whether there is a snapshot of these places, valid or not.
     pub(super) fn is_kept(folder: &Path, places: &Places) -> bool {
-        !is_governed(places) && Whose::of(places).file(folder).exists()
+        !is_governed(places) && SnapshotOwner::of(places).file(folder).exists()
     }
 
-    /// The snapshot of these places, if there is one and everything is as it was.
+    /// The snapshot of these places, if there is one and nothing has changed.
     pub(super) fn open(folder: &Path, places: &Places) -> Option<Snapshot> {
         if is_governed(places) {
             return None;
         }
-        let whose = Whose::of(places);
+        let whose = SnapshotOwner::of(places);
         let (file, meta) = open_own(&whose.file(folder)).filter(|(_, meta)| meta.len() <= LARGEST as u64)?;
         let mut bytes = read_at(&file, 0, usize::try_from(meta.len()).ok()?.min(FIRST_READ))?;
         let rest = bytes.strip_prefix(FIRST_LINE.as_bytes())?;
@@ -189,14 +193,14 @@ impl Snapshot {
             if sum_of(&bytes) != section.sum {
                 return None;
             }
-            found.extend(serde_json::from_slice::<Vec<Kept>>(&bytes).ok()?);
+            found.extend(serde_json::from_slice::<Vec<KeptHook>>(&bytes).ok()?);
         }
         found.sort_by_key(|kept| kept.place);
         let whitelist = basis.whitelist.clone();
         let user = Rules { whitelist, timeout: basis.timeout, default_box: basis.default_box };
         let terms = Terms::new(user, basis.workspace_timeout);
         let (mut hooks, mut of_extensions) = (Vec::new(), Vec::new());
-        for Kept { extension, spec, off, .. } in found {
+        for KeptHook { extension, spec, off, .. } in found {
             let rules = terms.rules(spec.layer);
             let hook = Hook { off, ..Hook::new(spec, rules).ok()? };
             match extension {
@@ -214,28 +218,28 @@ pub(super) struct Findings<'a> {
     pub(super) hooks: &'a [Hook],
     pub(super) extensions: &'a ReadExtensions,
     /// What was looked at for the extensions.
-    pub(super) looked: Looked,
+    pub(super) looked: StampSet,
 }
 
-/// Keeps what was found, if that can be relied on the next time. Whoever comes next reads the files again where it cannot.
+/// Keeps what was found, if that can be relied on the next time. Otherwise the next process reads the files again.
 pub(super) fn keep(Snapshots { folder, now }: Snapshots<'_>, places: &Places, findings: Findings<'_>) {
     let Findings { files: ReadFiles { mut looked, config, basis }, hooks, extensions, looked: others } = findings;
     looked.extend(others.stamps());
     let Some(stamps) = looked.settled(now).filter(|stamps| !is_governed(places) && hold(stamps)) else { return };
-    // What lies behind a link is not ours to fill or to tidy.
+    // A folder behind a link is not ours to change.
     if folder.is_symlink() {
         return;
     }
-    let mut sections: BTreeMap<(EventKind, String), Vec<Kept>> = BTreeMap::new();
+    let mut sections: BTreeMap<(EventKind, String), Vec<KeptHook>> = BTreeMap::new();
     let of_extensions = extensions.kept_hooks().map(|(extension, hook)| (Some(extension), hook));
     let all = hooks.iter().map(|hook| (None, hook)).chain(of_extensions);
     for (place, (extension, hook)) in all.enumerate() {
         for event in &hook.events {
-            let kept = Kept { place, extension, spec: hook.spec.clone(), off: hook.off.clone() };
+            let kept = KeptHook { place, extension, spec: hook.spec.clone(), off: hook.off.clone() };
             sections.entry((*event, hook.matcher.text())).or_default().push(kept);
         }
     }
-    let whose = Whose::of(places);
+    let whose = SnapshotOwner::of(places);
     let file = whose.file(folder);
     let head = Head { length: 0, whose, stamps, config, basis, extensions: extensions.kept(), sections: Vec::new() };
     let Some(bytes) = written(head, sections) else { return };
@@ -245,7 +249,7 @@ pub(super) fn keep(Snapshots { folder, now }: Snapshots<'_>, places: &Places, fi
 }
 
 /// The bytes of a snapshot; nothing where something cannot be written down, or is too much.
-fn written(mut head: Head, sections: BTreeMap<(EventKind, String), Vec<Kept>>) -> Option<Vec<u8>> {
+fn written(mut head: Head, sections: BTreeMap<(EventKind, String), Vec<KeptHook>>) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     for ((event, matcher), hooks) in sections {
         let bytes = serde_json::to_vec(&hooks).ok()?;
@@ -277,15 +281,29 @@ fn is_governed(places: &Places) -> bool {
     places.policy.as_ref().is_some_and(|policy| is_there(&policy.path) || is_there(&policy.folder().join("hooks")))
 }
 
-/// Removes those that nobody has written for the longest time, where there are too many.
-fn drop_oldest(folder: &Path) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_ours = |entry: &DirEntry| {
+/// Removes all snapshots, so that no removed data remains in one.
+pub fn drop_snapshots(folder: &Path) {
+    for entry in kept(folder) {
+        // Another process may have been faster.
+        let _ = fs::remove_file(entry.path());
+    }
+    let _ = fs::remove_dir(folder);
+}
+
+/// The snapshots in a folder, and nothing else that is there.
+fn kept(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let folder = Some(folder).filter(|folder| !folder.is_symlink());
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    entries.filter(|entry| {
         let name = entry.file_name();
         name.len() == 16 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
-    };
+    })
+}
+
+/// If there are too many, removes those that were not written for the longest time.
+fn drop_oldest(folder: &Path) {
     let age = |entry: DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
-    let mut files: Vec<(SystemTime, PathBuf)> = entries.filter(is_ours).filter_map(age).collect();
+    let mut files: Vec<(SystemTime, PathBuf)> = kept(folder).filter_map(age).collect();
     files.sort_unstable();
     for (_, path) in files.iter().take(files.len().saturating_sub(MOST)) {
         // Another process may have been faster.

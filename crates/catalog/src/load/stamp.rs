@@ -1,4 +1,4 @@
-//! What was looked at while files were read: as long as all of it is the same, reading them again would say the same.
+//! Records the files that were read. While all of them are unchanged, reading them again gives the same result.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -9,17 +9,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ollm_store::StatKey;
 use serde::{Deserialize, Serialize};
 
-/// What changed so shortly before it was looked at may change once more without another time to show for it.
+/// How long a file must be unchanged: a change right after another one may have the same timestamp.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// What the file system says of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Stamp {
     /// Nothing is there.
     Absent,
-    /// This very thing and no link, whatever is in it.
+    /// This very thing and no link, with any content.
     Thing { dev: u64, ino: u64, mode: u32 },
-    /// The path leads to this thing, whatever is in it.
+    /// The path leads to this thing, with any content.
     Place { dev: u64, ino: u64 },
     /// The path leads to this thing, with what is in it.
     State { dev: u64, ino: u64, size: u64, mtime_ns: i64, ctime_ns: i64 },
@@ -61,15 +61,15 @@ impl Stamp {
     }
 }
 
-/// All that was looked at, each as it was before it was read.
+/// All paths that were checked, each with its state before reading.
 #[derive(Debug, Default)]
-pub(crate) struct Looked {
+pub(crate) struct StampSet {
     stamps: Vec<(PathBuf, Stamp)>,
-    /// Whether something was looked at of which nothing can be said.
+    /// Whether any of them has an unknown state.
     unclear: bool,
 }
 
-impl Looked {
+impl StampSet {
     /// Looks at a file or folder that is about to be read.
     pub(crate) fn state(&mut self, path: &Path) {
         self.add(path, fs::metadata(path).map(|meta| Stamp::of_state(&meta)));
@@ -80,7 +80,7 @@ impl Looked {
         self.add(path, fs::metadata(path).map(|meta| Stamp::of_place(&meta)));
     }
 
-    /// Notes what was seen of a path, without following a link; where there is one, nothing can be said.
+    /// Records the metadata of a path, taken without following links. If the path is a link, the state is unknown.
     pub(crate) fn saw(&mut self, path: &Path, seen: Result<&Metadata, &io::Error>) {
         match seen {
             Ok(meta) if !meta.is_symlink() => self.stamps.push((path.to_owned(), Stamp::of_state(meta))),
@@ -89,8 +89,7 @@ impl Looked {
         }
     }
 
-    /// Notes the state of what was opened and read under a path: it may be another thing than what was there before or is
-    /// there after.
+    /// Records the state of an opened and read file. The path may have led to another file before or after.
     pub(crate) fn read(&mut self, path: &Path, state: Option<Stamp>) {
         let is_known = |stamp| self.stamps.iter().rev().any(|(known, before)| known == path && *before == stamp);
         if let Some(state) = state.filter(|state| !is_known(*state)) {
@@ -98,7 +97,7 @@ impl Looked {
         }
     }
 
-    /// Takes on what somebody else has looked at.
+    /// Takes on what another reader has looked at.
     pub(crate) fn extend(&mut self, others: Option<Vec<(PathBuf, Stamp)>>) {
         self.unclear |= others.is_none();
         self.stamps.extend(others.into_iter().flatten());
@@ -129,7 +128,7 @@ impl Looked {
     }
 }
 
-/// Whether everything is as it was.
+/// Whether nothing has changed.
 pub(crate) fn hold(stamps: &[(PathBuf, Stamp)]) -> bool {
     stamps.iter().all(|(path, stamp)| stamp.holds(path))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::{Layer, Remedy, Source};
-use ollm_trust::{Approvable, CommandLine, Definition, Mentioned, Row, TrustContext, Unready};
+use ollm_trust::{Approvable, CommandLine, Definition, MentionedFiles, Row, StartRefusal, TrustContext};
 
 use super::key::{SERVER_KEYS, definition, review};
 use super::{Address, ServerSpec, expand};
@@ -35,15 +35,16 @@ impl Approvable for ServerSpec {
         Some(Definition::of_fields(definition(self)))
     }
 
-    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
+    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, StartRefusal> {
         let Address::Command { command, .. } = &self.address else { return Ok(PathBuf::new()) };
         let path = Path::new(command);
         if path.is_absolute() {
             let what = if path.is_dir() { "is a folder, not a program" } else { "does not exist" };
-            let why = || Unready::NotProgram(format!("{command} {what}; restore it, or change the declaration"));
+            let why = || StartRefusal::NotProgram(format!("{command} {what}; restore it, or change the declaration"));
             return path.is_file().then(|| path.to_owned()).ok_or_else(why);
         }
-        let why = || Unready::NotProgram(format!("`{command}` is not on PATH; install it, or give its absolute path"));
+        let why =
+            || StartRefusal::NotProgram(format!("`{command}` is not on PATH; install it, or give its absolute path"));
         context.find_program(command).ok_or_else(why)
     }
 
@@ -52,7 +53,15 @@ impl Approvable for ServerSpec {
         let (server, _) = expand(self, &|name| variable(context, name));
         let Address::Command { command, args, env, cwd, .. } = server.address else { return None };
         let folders = context.home.map(|home| ("HOME", home.to_owned())).into_iter().collect();
-        Some(CommandLine { program: command, args, env: env.0, cwd, folders, shell: None, mentioned: Mentioned::Any })
+        Some(CommandLine {
+            program: command,
+            args,
+            env: env.0,
+            cwd,
+            folders,
+            shell: None,
+            mentioned: MentionedFiles::Any,
+        })
     }
 
     /// The user's own came with nothing, and all files of an extension are approved together.

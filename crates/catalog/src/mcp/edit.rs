@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::LARGEST_FILE;
 use crate::file::Syntax;
 use crate::node::Node;
-use crate::text_edit::{Draft, Emptied, Op, Refusal};
+use crate::text_edit::{Draft, EmptiedMap, Op, Refusal};
 
 /// The key that the servers stand under.
 const SERVERS: &str = "mcpServers";
@@ -62,7 +62,7 @@ pub fn remove_server(path: &Path, name: &str) -> Result<bool, EditError> {
     edit(path, |draft, at| {
         let found = at.and_then(|at| Some((at, position(draft.root().at(&[at]), name)?)));
         let Some((at, index)) = found else { return Ok(false) };
-        perform(path, draft, &Op::Unset { at: &[at], index, emptied: Emptied::Map })
+        perform(path, draft, &Op::Unset { at: &[at], index, emptied: EmptiedMap::Map })
     })
 }
 

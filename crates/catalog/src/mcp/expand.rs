@@ -32,9 +32,9 @@ pub fn expand(server: &ServerSpec, get: Lookup<'_>) -> (ServerSpec, Vec<Problem>
 /// What a name stands for.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The same, where some variables are set in a way of their own, which the warning names.
+/// The same. `way` gives the way to set a particular variable, for the warning.
 pub fn expand_with(server: &ServerSpec, get: Lookup<'_>, way: Lookup<'_>) -> (ServerSpec, Vec<Problem>) {
-    let mut filling = Filling { server, get, way, warnings: Vec::new() };
+    let mut filling = ServerExpansion { server, get, way, warnings: Vec::new() };
     let address = match &server.address {
         Address::Command { command, args, env, cwd, limits } => Address::Command {
             command: command.clone(),
@@ -61,20 +61,20 @@ pub fn expand_with(server: &ServerSpec, get: Lookup<'_>, way: Lookup<'_>) -> (Se
     (ServerSpec { address, oauth, ..server.clone() }, warnings)
 }
 
-struct Filling<'a> {
+struct ServerExpansion<'a> {
     server: &'a ServerSpec,
     get: Lookup<'a>,
     way: Lookup<'a>,
     warnings: Vec<Problem>,
 }
 
-impl Filling<'_> {
+impl ServerExpansion<'_> {
     fn pairs(&mut self, pairs: &Pairs, key: &str) -> Pairs {
         let filled = pairs.0.iter().map(|(name, value)| (name.clone(), self.text(value, &format!("{key}.{name}"))));
         Pairs(filled.collect())
     }
 
-    /// What a variable holds is never looked through for further ones.
+    /// Fills in a text once: values of variables are not searched for more variables.
     fn text(&mut self, text: &str, field: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -94,7 +94,7 @@ impl Filling<'_> {
     }
 
     fn value(&mut self, reference: &Reference<'_>, field: &str) -> String {
-        // Whoever reads the declaration has told that nobody can be asked.
+        // The reader of the declaration has told that there is no person to ask.
         let Reference::Variable { name, usual } = *reference else { return String::new() };
         let value = (self.get)(name).filter(|value| usual.is_none() || !value.is_empty());
         if value.is_none() && usual.is_none() {
@@ -132,7 +132,7 @@ enum Reference<'a> {
         /// The text where it is not set.
         usual: Option<&'a str>,
     },
-    /// Something that only the program it was written for can fill in.
+    /// A reference that only the original program can fill in.
     Foreign,
 }
 

@@ -1,9 +1,10 @@
-//! The keys of a server, one row each. The reader, the JSON Schema, the settings `mcp.servers.*`, the reference, what an
-//! approval is bound to and what a person sees before giving it all come from these rows.
+//! The keys of a server, one row each. The reader, the JSON Schema, the settings `mcp.servers.*`, the reference, the
+//! approved definition and the review all derive from these rows.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ollm_protocol::hook::key::Unknown;
 use ollm_protocol::{LimitsSpec, Oauth, PermissionsSpec};
 use ollm_store::Hasher;
 use ollm_trust::Row;
@@ -19,7 +20,7 @@ pub use table::SERVER_KEYS;
 /// A key of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerKey {
-    /// As it is written; its spelling in snake case is read as well.
+    /// Its spelling; the one in snake case is read as well.
     pub name: &'static str,
     /// The words of other programs for it.
     pub aliases: &'static [&'static str],
@@ -29,14 +30,16 @@ pub struct ServerKey {
     pub default: &'static str,
     /// What it holds, and where that goes.
     pub kind: ServerKeyKind,
-    /// The key that it means nothing without.
+    /// The key without which it has no effect.
     pub needs: Option<&'static str>,
     /// Whether what it holds may be a secret, which no message repeats.
     pub secret: bool,
-    /// What this version cannot do about it, if it cannot do anything.
-    pub unhonoured: Option<Unhonoured>,
+    /// Why this version ignores it, if it does.
+    pub unhonoured: Option<UnsupportedKey>,
+    /// The treatment of an unknown key that is similar to this one, or is in its section.
+    pub unknown: Unknown,
     /// Whether an approval is bound to it.
-    pub approved: Approved,
+    pub approved: ApprovedPart,
     /// What a person sees of it before approving the server.
     pub(super) review: fn(&ServerSpec) -> Vec<Row>,
 }
@@ -49,7 +52,7 @@ type Set<T> = fn(&mut ServerDraft, T);
 pub enum ServerKeyKind {
     /// It is no key: the place of the declaration says it.
     Place,
-    /// Anything: nobody but people looks at it.
+    /// Anything: only people look at it.
     Remark,
     /// Text, in these words.
     Text(&'static str, TextForm, Set<String>),
@@ -100,19 +103,19 @@ pub enum TextForm {
 
 /// What this version cannot do.
 #[derive(Clone, Copy, Debug)]
-pub struct Unhonoured {
+pub struct UnsupportedKey {
     /// Why not, and what does it instead.
     pub why: &'static str,
     /// The only value that says what holds anyway.
     pub unless: Option<bool>,
-    /// Whether the server is not loaded then: the key promises a bound that nobody would keep.
+    /// Whether the server is not loaded then: the key promises a bound that would not be kept.
     pub refused: bool,
 }
 
 /// Whether an approval is bound to a key.
 #[derive(Clone, Copy, Debug)]
-pub enum Approved {
-    /// It is. A key that is not set must add nothing, so that approvals from before there was such a key go on.
+pub enum ApprovedPart {
+    /// It is. An unset key must add nothing, so that approvals from before this key stay valid.
     Part(fn(Hasher, &ServerSpec) -> Hasher),
     /// It is, behind all others.
     Last(fn(Hasher, &ServerSpec) -> Hasher),
@@ -137,7 +140,7 @@ pub struct ServerDraft {
     pub(super) transport: Option<&'static str>,
 }
 
-impl Unhonoured {
+impl UnsupportedKey {
     /// What comes of writing the key, as a sentence.
     pub fn sentence(&self) -> String {
         format!("{}: {}.", if self.refused { "It is refused" } else { "It has no effect" }, self.why)
@@ -213,11 +216,11 @@ pub(super) fn is_secret(written: &str) -> bool {
 /// What an approval of a server is bound to, beside its files.
 pub(super) fn definition(server: &ServerSpec) -> Hasher {
     let part = |hasher: Hasher, row: &ServerKey| match row.approved {
-        Approved::Part(part) => part(hasher, server),
+        ApprovedPart::Part(part) => part(hasher, server),
         _ => hasher,
     };
     let last = |hasher: Hasher, row: &ServerKey| match row.approved {
-        Approved::Last(part) => part(hasher, server),
+        ApprovedPart::Last(part) => part(hasher, server),
         _ => hasher,
     };
     SERVER_KEYS.iter().fold(SERVER_KEYS.iter().fold(Hasher::new(), part), last)

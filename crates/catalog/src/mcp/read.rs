@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ollm_protocol::hook::holds_shell_characters;
-use ollm_protocol::{Code, Origin, Source, did_you_mean};
+use ollm_protocol::hook::key::Unknown;
+use ollm_protocol::{Code, Origin, Source, did_you_mean, nearest};
 use ollm_store::escape_for_people;
 
 use super::expand::foreign;
@@ -11,7 +12,7 @@ use super::key::{SERVER_KEYS, ServerDraft, ServerKey, is_secret};
 use super::{Address, Pairs, ServerSpec, Transport, resolve};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
-use crate::path::Walked;
+use crate::path::PathCache;
 use crate::problem::Severity;
 
 mod row;
@@ -20,7 +21,7 @@ pub use row::{OTHER_TRANSPORTS, TRANSPORTS};
 
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
-/// Far more than anybody reads.
+/// Far more than a person reads.
 const LONGEST_NAME: usize = 128;
 /// Where servers are declared, and whose they are.
 pub(crate) struct Context<'a> {
@@ -28,7 +29,7 @@ pub(crate) struct Context<'a> {
     pub(crate) source: Source,
     pub(crate) extension: Option<&'a str>,
     /// Where the files are that came with the declaration, if relative paths mean those.
-    pub(crate) folder: Option<(&'a Path, &'a Walked)>,
+    pub(crate) folder: Option<(&'a Path, &'a PathCache)>,
 }
 
 /// The servers of a map from names to declarations, each with its spot.
@@ -44,7 +45,7 @@ pub(crate) fn read(
         findings.push(discreet(found, servers));
     }
     for (name, at) in servers.entries() {
-        let mut reader = Reader { context, findings, sound: true };
+        let mut reader = ServerReader { context, findings, sound: true };
         let server = reader.server(name, &at);
         if reader.sound
             && let Some(server) = server
@@ -59,7 +60,7 @@ pub(crate) fn read(
 /// Whether a declaration makes a server, wherever its files are.
 pub(crate) fn is_sound(name: &str, at: &Cursor<'_>, source: Source, findings: &mut Vec<Finding>) -> bool {
     let context = Context { file: Path::new(""), source, extension: None, folder: None };
-    let mut reader = Reader { context: &context, findings, sound: true };
+    let mut reader = ServerReader { context: &context, findings, sound: true };
     reader.server(name, at).is_some() && reader.sound
 }
 
@@ -78,13 +79,13 @@ fn shown(at: &Cursor<'_>) -> String {
     }
 }
 
-struct Reader<'a> {
+struct ServerReader<'a> {
     context: &'a Context<'a>,
     findings: &'a mut Vec<Finding>,
     sound: bool,
 }
 
-impl Reader<'_> {
+impl ServerReader<'_> {
     fn server(&mut self, name: &str, at: &Cursor<'_>) -> Option<ServerSpec> {
         if name.len() > LONGEST_NAME {
             let message = format!("the name of a server has {} bytes, at most {LONGEST_NAME} are taken", name.len());
@@ -111,14 +112,14 @@ impl Reader<'_> {
             ..ServerSpec::new(name, address)
         };
         let mut draft = ServerDraft::new(spec);
-        self.keys(SERVER_KEYS, &mut draft, at);
+        self.keys(SERVER_KEYS, Unknown::Warned, &mut draft, at);
         at.entries().filter(|(_, value)| !matches!(value.node, Node::Null)).for_each(|(_, value)| self.foreign(&value));
         let address = self.address(&mut draft, at)?;
         Some(ServerSpec { address, ..draft.spec })
     }
 
     /// Reads the keys of a map.
-    fn keys(&mut self, known: &'static [ServerKey], draft: &mut ServerDraft, at: &Cursor<'_>) {
+    fn keys(&mut self, known: &'static [ServerKey], unknown: Unknown, draft: &mut ServerDraft, at: &Cursor<'_>) {
         let mut seen: Vec<&str> = Vec::new();
         let mut set: Vec<&ServerKey> = Vec::new();
         for (written, value) in at.entries() {
@@ -136,7 +137,7 @@ impl Reader<'_> {
                     set.push(row);
                 }
                 None if known == SERVER_KEYS && VOUCHING.contains(&written) => self.vouching(&value, written),
-                None => self.unknown(&value, written, known),
+                None => self.unknown(&value, written, known, unknown),
             }
         }
         for (row, needs) in set.iter().filter_map(|row| Some((row, row.needs?))) {
@@ -249,6 +250,9 @@ impl Reader<'_> {
         } else if word.contains(char::is_whitespace) || holds_shell_characters(word) || command.contains('\0') {
             let help = "no shell reads it: name the program alone, and put the rest into `args`";
             self.refuse(&at, Part::Value, "`command` is more than the name of a program", Some(help.to_owned()));
+        } else if command.contains("://") && self.context.folder.is_none() {
+            let help = "an address goes into `url`; beside a `command` that is one, say which `transport` it speaks: http or sse";
+            self.refuse(&at, Part::Value, "`command` is an address and no program", Some(help.to_owned()));
         } else if !absolute && command.contains('/') && self.context.folder.is_none() {
             let help = "give its absolute path, or the name of a program on PATH with the file in `args`";
             self.refuse(&at, Part::Value, "`command` is a path that depends on where we are", Some(help.to_owned()));
@@ -259,7 +263,7 @@ impl Reader<'_> {
     fn resolve(&mut self, server: &Cursor<'_>, line: resolve::Line) -> Option<resolve::Line> {
         let Some((folder, walked)) = self.context.folder else { return Some(line) };
         let resolved = resolve::resolve(folder, walked, line);
-        let wrong = |resolve::Wrong { key, index, why, help }| {
+        let wrong = |resolve::CommandFault { key, index, why, help }| {
             let named = server.get(key).unwrap_or(*server);
             let item = index.and_then(|index| named.items().nth(index)).unwrap_or(named);
             self.refuse(&item, Part::Value, &why, Some(help.to_owned()));
@@ -267,8 +271,12 @@ impl Reader<'_> {
         resolved.map_err(wrong).ok()
     }
 
-    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &'static [ServerKey]) {
+    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &'static [ServerKey], unknown: Unknown) {
         let help = did_you_mean(key, ServerKey::names(known));
+        let near = nearest(key, ServerKey::names(known)).and_then(|name| ServerKey::find(known, name));
+        if unknown == Unknown::Refused || near.is_some_and(|row| row.unknown == Unknown::Refused) {
+            return self.refuse(at, Part::Key, &format!("unknown key `{key}`"), help);
+        }
         self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 

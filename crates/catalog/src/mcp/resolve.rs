@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::Rules;
 
-use crate::path::{self, Outside, Refused, Trouble, Walked};
+use crate::path::{self, CommandRefusal, OutsideFile, PathCache, Trouble};
 
 /// A program, its arguments, and where it runs.
 pub(super) type Line = (String, Vec<String>, Option<PathBuf>);
 
 /// What is wrong with a command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct CommandFault {
     /// The key.
     pub(super) key: &'static str,
     /// Which item of that, if it is a list.
@@ -21,17 +21,17 @@ pub(super) struct Wrong {
 }
 
 /// The same command line, whose relative files are in `folder`; otherwise what is wrong.
-pub(super) fn resolve(folder: &Path, walked: &Walked, (command, args, cwd): Line) -> Result<Line, Wrong> {
+pub(super) fn resolve(folder: &Path, walked: &PathCache, (command, args, cwd): Line) -> Result<Line, CommandFault> {
     // What a variable helps to name is known only when the server starts.
     let filled_in = |text: &str| text.contains("${");
     let plain = args.iter().map(|arg| if filled_in(arg) { "-".to_owned() } else { arg.clone() }).collect();
     let whitelist = Rules::default().whitelist;
     let refused = |refused| match refused {
-        Refused::Command(outside) => leads_out("command", None, outside),
-        Refused::Argument(index, outside) => leads_out("args", Some(index), outside),
-        Refused::Arguments => {
+        CommandRefusal::Command(outside) => leads_out("command", None, outside),
+        CommandRefusal::Argument(index, outside) => leads_out("args", Some(index), outside),
+        CommandRefusal::Arguments => {
             let (why, help) = ("`command` holds arguments".to_owned(), "put them into `args`");
-            Wrong { key: "command", index: None, why, help }
+            CommandFault { key: "command", index: None, why, help }
         }
     };
     let (found, _) = path::command(folder, &command, plain, &whitelist, walked).map_err(refused)?;
@@ -47,15 +47,15 @@ pub(super) fn resolve(folder: &Path, walked: &Walked, (command, args, cwd): Line
     Ok((found.command, args, cwd))
 }
 
-fn leads_out(key: &'static str, index: Option<usize>, outside: Outside) -> Wrong {
-    let Outside { path, folder, trouble } = outside;
+fn leads_out(key: &'static str, index: Option<usize>, outside: OutsideFile) -> CommandFault {
+    let OutsideFile { path, folder, trouble } = outside;
     let (why, help) = if let Some(Trouble { why, help }) = trouble {
         (format!("{} cannot be looked at: {why}", path.display()), help)
     } else {
         let why = format!("{} leads out of {}", path.display(), folder.display());
         (why, "move it into that folder, or give its absolute path")
     };
-    Wrong { key, index, why, help }
+    CommandFault { key, index, why, help }
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
             (line("npx", &["conf.json"], Some("/tmp")), line("npx", &["conf.json"], Some("/tmp"))),
             (line("node", &["${X}/../../a.js"], Some("${X}")), line("node", &["${X}/../../a.js"], Some("${X}"))),
         ] {
-            assert_eq!(resolve(&root, &Walked::default(), written), Ok(wanted));
+            assert_eq!(resolve(&root, &PathCache::default(), written), Ok(wanted));
         }
         for (written, key) in [
             (line("../run", &[], None), "command"),
@@ -91,7 +91,7 @@ mod tests {
             (line("node", &[], Some("..")), "cwd"),
             (line("servers/run now", &[], None), "command"),
         ] {
-            assert_eq!(resolve(&root, &Walked::default(), written).map_err(|wrong| wrong.key), Err(key));
+            assert_eq!(resolve(&root, &PathCache::default(), written).map_err(|wrong| wrong.key), Err(key));
         }
     }
 }

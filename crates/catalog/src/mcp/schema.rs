@@ -1,4 +1,4 @@
-//! The JSON Schema of a server as it is declared, for editors: the same in every file that declares servers.
+//! The JSON Schema of a server's declaration, for editors: the same in every file that declares servers.
 
 use ollm_protocol::units;
 use serde_json::{Map, Value, json};
@@ -8,6 +8,7 @@ use super::read::{OTHER_TRANSPORTS, TRANSPORTS};
 use crate::entry::snake;
 
 const TIME: &str = units::DURATION_PATTERN;
+const POSITIVE_TIME: &str = units::POSITIVE_DURATION_PATTERN;
 const SIZE: &str = units::SIZE_PATTERN;
 /// Text with something in it.
 const WORD: &str = r"\S";
@@ -17,7 +18,7 @@ const REDIRECT: &str = r"^http://(localhost|127\.0\.0\.1):[1-9][0-9]{0,4}(/[^?# 
 
 /// A value, or none: keys without one are not set.
 pub(crate) fn or_null(mut schema: Value) -> Value {
-    // What is not allowed is not allowed of nothing either.
+    // A forbidden key must not hold null either.
     if schema.get("not").is_none()
         && let Some(kind) = schema.get_mut("type")
         && kind.is_string()
@@ -28,7 +29,7 @@ pub(crate) fn or_null(mut schema: Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
-/// The declaration of one server, as it is read.
+/// The declaration of one server, in the form in which it is read.
 pub(crate) fn schema() -> Value {
     let mut schema = object(SERVER_KEYS);
     let has = |form: TextForm| {
@@ -43,9 +44,10 @@ pub(crate) fn schema() -> Value {
     schema
 }
 
-/// A map with these keys among others.
+/// A map with these keys and no others that have a value.
 fn object(keys: &'static [ServerKey]) -> Value {
-    let mut schema = json!({"type": "object", "properties": keys.iter().flat_map(property).collect::<Map<_, _>>()});
+    let properties: Map<_, _> = keys.iter().flat_map(property).collect();
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": {"type": "null"}});
     let needing = keys.iter().filter_map(|row| Some((row, keys.iter().find(|key| Some(key.name) == row.needs)?)));
     let rules: Vec<Value> =
         needing.map(|(row, needs)| json!({"if": any([row].into_iter()), "then": any([needs].into_iter())})).collect();
@@ -55,7 +57,7 @@ fn object(keys: &'static [ServerKey]) -> Value {
     schema
 }
 
-/// A map in which one of these keys has a value, by whatever word.
+/// A map in which one of these keys has a value, under any of its words.
 fn any<'a>(keys: impl Iterator<Item = &'a ServerKey>) -> Value {
     let has = |word: String| json!({"required": [word], "properties": {word: {"type": "string"}}});
     json!({"anyOf": keys.flat_map(words).map(has).collect::<Vec<_>>()})
@@ -85,7 +87,7 @@ fn property(row: &ServerKey) -> Vec<(String, Value)> {
     words(row).into_iter().map(described).collect()
 }
 
-/// What a key holds; nothing for what is no key.
+/// What a key holds; `None` where the declaration has no such key.
 fn holds(row: &ServerKey) -> Option<Value> {
     let or_text = |number: Value, form: &str| json!({"anyOf": [number, text(form)]});
     let count = || json!({"type": "integer", "minimum": 0});
@@ -105,9 +107,9 @@ fn holds(row: &ServerKey) -> Option<Value> {
         ServerKeyKind::Headers(_) => pairs(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", r"^[^\x00-\x08\x0a-\x1f\x7f]*$"),
         ServerKeyKind::Transport(_) => text(&transports()),
         ServerKeyKind::Flag(_) | ServerKeyKind::Switch(_) => json!({"type": "boolean"}),
-        ServerKeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), TIME),
+        ServerKeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), POSITIVE_TIME),
         ServerKeyKind::Pause(_) => or_text(json!({"type": "number", "minimum": 0}), TIME),
-        ServerKeyKind::Span(_) => text(TIME),
+        ServerKeyKind::Span(_) => text(POSITIVE_TIME),
         ServerKeyKind::Size(_) => or_text(count(), SIZE),
         ServerKeyKind::Count(_) => count(),
         ServerKeyKind::Port(_) => json!({"type": "integer", "minimum": 1, "maximum": u16::MAX}),

@@ -175,7 +175,7 @@ fn opencode(value: &mut Value) {
     }
 }
 
-/// `{env:NAME}` as `${NAME}`; `${env:NAME}`, as editors write it, is understood as it is.
+/// `{env:NAME}` as `${NAME}`; the form of editors, `${env:NAME}`, is understood without a change.
 fn with_variables(text: &str) -> String {
     const START: &str = "{env:";
     let is_name = |name: &str| {

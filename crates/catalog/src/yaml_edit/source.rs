@@ -41,7 +41,7 @@ impl<'a> Source<'a> {
         self.with(Span::empty(end), &format!("{}{}", self.newline, self.broken(lines)))
     }
 
-    /// Lines as they are broken here.
+    /// Lines with the line ends of this text.
     pub(super) fn broken(&self, lines: &str) -> String {
         lines.replace('\n', self.newline)
     }

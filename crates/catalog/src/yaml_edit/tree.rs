@@ -9,7 +9,7 @@ use super::source::Span;
 pub(super) struct Tree {
     /// From its first letter to its last; a block of text begins after its head.
     pub(super) span: Span,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     pub(super) flow: bool,
     pub(super) anchored: bool,
     /// The text of a scalar.
@@ -17,7 +17,7 @@ pub(super) struct Tree {
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Scalar,
     Alias,
     List(Vec<Tree>),
@@ -36,7 +36,9 @@ pub(super) struct Pair {
 impl Pair {
     /// Whether nothing stands behind the colon.
     pub(super) fn is_absent(&self) -> bool {
-        matches!(self.value.kind, Kind::Scalar) && self.value.span.start >= self.value.span.end && !self.value.anchored
+        matches!(self.value.kind, NodeKind::Scalar)
+            && self.value.span.start >= self.value.span.end
+            && !self.value.anchored
     }
 
     /// Where the pair ends; a value that is not there ends with the colon.
@@ -53,9 +55,9 @@ impl Tree {
     /// Every word in it, in order.
     pub(super) fn leaves(&self) -> Vec<Span> {
         match &self.kind {
-            Kind::Scalar | Kind::Alias => vec![self.span],
-            Kind::List(items) => items.iter().flat_map(Tree::leaves).collect(),
-            Kind::Map(pairs) => {
+            NodeKind::Scalar | NodeKind::Alias => vec![self.span],
+            NodeKind::List(items) => items.iter().flat_map(Tree::leaves).collect(),
+            NodeKind::Map(pairs) => {
                 pairs.iter().flat_map(|pair| [pair.key.leaves(), pair.value.leaves()].concat()).collect()
             }
         }
@@ -65,9 +67,9 @@ impl Tree {
     pub(super) fn descend(&self, steps: &[usize]) -> Result<&Tree, usize> {
         steps.iter().try_fold(self, |tree, step| {
             let next = match &tree.kind {
-                Kind::List(items) => items.get(*step),
-                Kind::Map(pairs) => pairs.get(*step).map(|pair| &pair.value),
-                Kind::Scalar | Kind::Alias => None,
+                NodeKind::List(items) => items.get(*step),
+                NodeKind::Map(pairs) => pairs.get(*step).map(|pair| &pair.value),
+                NodeKind::Scalar | NodeKind::Alias => None,
             };
             next.ok_or(tree.span.start)
         })
@@ -77,15 +79,15 @@ impl Tree {
     pub(super) fn pair(&self, steps: &[usize]) -> Option<&Pair> {
         let (last, way) = steps.split_last()?;
         match &self.descend(way).ok()?.kind {
-            Kind::Map(pairs) => pairs.get(*last),
-            Kind::Scalar | Kind::Alias | Kind::List(_) => None,
+            NodeKind::Map(pairs) => pairs.get(*last),
+            NodeKind::Scalar | NodeKind::Alias | NodeKind::List(_) => None,
         }
     }
 }
 
 /// Reads a text that is known to be one valid document of bounded depth.
 pub(super) fn read(text: &str) -> Option<Tree> {
-    let mut reader = Reader { text, parser: Parser::new_from_str(text) };
+    let mut reader = YamlReader { text, parser: Parser::new_from_str(text) };
     loop {
         let (event, marks) = reader.next()?;
         match event {
@@ -95,12 +97,12 @@ pub(super) fn read(text: &str) -> Option<Tree> {
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: &'a str,
     parser: Parser<'a, granit_parser::StrInput<'a>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Option<(Event<'a>, Marks)> {
         self.parser.next()?.ok()
     }
@@ -108,31 +110,31 @@ impl<'a> Reader<'a> {
     fn tree(&mut self, event: &Event<'a>, marks: Marks) -> Option<Tree> {
         let start = marks.start.byte_offset()?;
         let span = Span { start, end: marks.end.byte_offset()? };
-        let plain = Tree { span, kind: Kind::Scalar, flow: true, anchored: false, text: None };
+        let plain = Tree { span, kind: NodeKind::Scalar, flow: true, anchored: false, text: None };
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let end = match style {
-                    // The span of a block of text runs on to whatever comes next.
+                    // The span of a block of text runs on to the next event.
                     ScalarStyle::Literal | ScalarStyle::Folded => self.trimmed(span),
                     _ => span.end,
                 };
                 let anchored = *anchor > 0 || tag.is_some();
                 Some(Tree { span: Span { start, end }, anchored, text: Some(text.to_string()), ..plain })
             }
-            Event::Alias(_) => Some(Tree { kind: Kind::Alias, ..plain }),
+            Event::Alias(_) => Some(Tree { kind: NodeKind::Alias, ..plain }),
             Event::SequenceStart(style, anchor, tag) => {
                 let (items, end) = self.items()?;
                 let flow = matches!(style, StructureStyle::Flow);
                 let end = if flow { end } else { items.last().map_or(start, Tree::end) };
                 let anchored = *anchor > 0 || tag.is_some();
-                Some(Tree { span: Span { start, end }, kind: Kind::List(items), flow, anchored, text: None })
+                Some(Tree { span: Span { start, end }, kind: NodeKind::List(items), flow, anchored, text: None })
             }
             Event::MappingStart(style, anchor, tag) => {
                 let (pairs, end) = self.pairs()?;
                 let flow = matches!(style, StructureStyle::Flow);
                 let end = if flow { end } else { pairs.last().map_or(start, Pair::end) };
                 let anchored = *anchor > 0 || tag.is_some();
-                Some(Tree { span: Span { start, end }, kind: Kind::Map(pairs), flow, anchored, text: None })
+                Some(Tree { span: Span { start, end }, kind: NodeKind::Map(pairs), flow, anchored, text: None })
             }
             _ => None,
         }

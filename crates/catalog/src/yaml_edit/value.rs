@@ -58,7 +58,7 @@ pub(super) fn is_long(node: &Node) -> bool {
     }
 }
 
-/// Text as it is if it can be read back wherever it may stand, else in quotes.
+/// Text without quotes if it can be read back in every place, else in quotes.
 pub(super) fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_./~+-$".contains(letter);
     let inner = |letter: char| plain(letter) || letter == ' ' || letter == '@' || letter == ':';
@@ -73,7 +73,7 @@ pub(super) fn word(text: &str) -> String {
     quoted(text)
 }
 
-/// Text in double quotes; what YAML does not allow as it is, and what nobody would see, is written as a number.
+/// Text in double quotes; what YAML does not allow in them, and what is invisible, is written as a number.
 fn quoted(text: &str) -> String {
     let hidden = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}');
     let mut out = String::from('"');

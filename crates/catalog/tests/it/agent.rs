@@ -180,3 +180,34 @@ fn what_is_wrong_in_a_settings_file_is_named_and_hides_nothing_else() {
         assert!(problem.message.starts_with(message), "{group}: {}", problem.message);
     }
 }
+
+#[test]
+fn what_promises_something_beside_the_hooks_of_a_group_is_refused_and_no_gate_opens() {
+    let group = |beside: &str| {
+        let hooks = r#"[{"type": "command", "command": "true"}, {"type": "command", "command": "false"}]"#;
+        format!(r#"{{"hooks": {{"PreToolUse": [{{"matcher": "shell", {beside}, "hooks": {hooks}}}]}}}}"#)
+    };
+    // What stands there, how many hooks are loaded, how many of them only refuse, and what a person is told.
+    for (beside, loaded, broken, help) in [
+        (r#""onFailure": "block""#, 2, 2, "write `onFailure` into each of its hooks"),
+        (r#""on_failur": "block""#, 2, 2, "write `onFailure` into each of its hooks"),
+        (r#""permissions": {"net": false}"#, 0, 0, "write `permissions` into each of its hooks"),
+        (r#""limits": {"memory": "1MiB"}"#, 0, 0, "write `limits` into each of its hooks"),
+        (r#""matchr": "x""#, 0, 0, "did you mean `matcher`?"),
+        (r#""onFailure": null"#, 2, 0, ""),
+        (r#""timeout": 5"#, 2, 0, ""),
+        (r#""note": "x""#, 2, 0, ""),
+    ] {
+        let world = World::new();
+        world.write("home/.config/agent/settings.json", group(beside));
+        let (catalog, problems) = world.load();
+        assert_eq!((catalog.hooks.len(), problems.len()), (loaded, 1), "{beside}: {problems:?}");
+        assert_eq!(catalog.hooks.iter().filter(|hook| hook.broken.is_some()).count(), broken, "{beside}");
+        let severity = if help.is_empty() { Severity::Warning } else { Severity::Error };
+        assert_eq!(
+            (problems[0].severity, problems[0].help.as_deref().unwrap_or_default()),
+            (severity, help),
+            "{beside}"
+        );
+    }
+}

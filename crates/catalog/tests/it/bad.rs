@@ -59,7 +59,10 @@ fn every_wrong_entry_is_told_with_its_place_and_the_entry_beside_it_loads() {
         Case { help: Some("did you mean `high`?"), ..error(r#"{"command": "npx", "priority": §"hihg"}"#, ".priority", r#""hihg""#, "`priority` must be one of critical, high, normal, low") },
         Case { severity: Warning, help: Some("did you mean `timeout`?"), ..error(r#"{"command": "npx", §"timout": 5}"#, ".timout", "5", "unknown key `timout` is ignored") },
         Case { severity: Warning, help: None, ..error(r#"{"command": "npx", §"colour": 5}"#, ".colour", "5", "unknown key `colour` is ignored") },
-        Case { severity: Warning, help: Some("did you mean `memory`?"), ..error(r#"{"command": "npx", "limits": {§"memry": 5}}"#, ".limits.memry", "5", "unknown key `memry` is ignored") },
+        Case { help: Some("did you mean `memory`?"), ..error(r#"{"command": "npx", "limits": {§"memry": 5}}"#, ".limits.memry", "5", "unknown key `memry`") },
+        Case { help: Some("did you mean `perMinute`?"), ..error(r#"{"command": "npx", "rateLimit": {§"perMinut": 5}}"#, ".rateLimit.perMinut", "5", "unknown key `perMinut`") },
+        Case { help: Some("did you mean `permissions`?"), ..error(r#"{"command": "npx", §"permission": 5}"#, ".permission", "5", "unknown key `permission`") },
+        Case { help: Some("did you mean `matcher`?"), ..error(r#"{"command": "npx", §"mather": 5}"#, ".mather", "5", "unknown key `mather`") },
         Case { severity: Warning, help: None, ..error(r#"{"command": "npx", "description": §[]}"#, ".description", "[]", "`description` must be text, not a list; it is ignored") },
     ];
     for case in &cases {

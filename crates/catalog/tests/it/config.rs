@@ -252,9 +252,7 @@ fn a_broken_configuration_of_the_user_is_fatal_and_says_where_it_is_broken() {
     for (name, text, line, column, message) in cases {
         let world = World::new();
         let file = world.write(USER, text);
-        let start = std::time::Instant::now();
         let (catalog, problems) = world.load();
-        assert!(start.elapsed() < Duration::from_secs(2), "{name} took {:?}", start.elapsed());
         assert_eq!(catalog.settings, HookSettings::default(), "{name}");
         let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Fatal) else {
             panic!("{name}: {problems:#?}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{KEYS, Kind, config_schema, key_table};
+use ollm_catalog::{ConfigKind, KEYS, config_schema, key_table};
 
 use crate::world::World;
 
@@ -37,7 +37,7 @@ fn the_table_of_settings_is_up_to_date() {
 #[test]
 fn the_schema_has_every_setting_with_its_description() {
     let schema = config_schema();
-    for key in KEYS.iter().filter(|key| key.kind != Kind::Any) {
+    for key in KEYS.iter().filter(|key| key.kind != ConfigKind::Any) {
         let found = key.path.split('.').fold(&schema, |at, name| match name {
             "*" => &at["additionalProperties"],
             name => &at["properties"][name],

@@ -1,4 +1,4 @@
-//! Changing a configuration: one value changes, everything else stays as it is.
+//! Changing a configuration: one value changes, everything else stays unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -230,6 +230,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         ("", "5", "there is no setting ``"),
         ("mcp.servers.x.args", "[a]", "the server has neither `command` nor `url`"),
         ("mcp.servers.x", "{args: 5}", "`args` must be a list of texts"),
+        ("mcp.servers.x", "{command: a, permissions: {nett: true}}", "unknown key `nett`; the server is not loaded"),
         ("model.baseUrl", "ftp://x", "`model.baseUrl` must be an address that begins with http"),
     ] {
         let error = set(&world, path, value).unwrap_err();
@@ -241,6 +242,8 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         error => panic!("{error}"),
     };
     assert_eq!(near("hooks.timout").as_deref(), Some("hooks.timeout"));
+    assert_eq!(near("mcp.servers.a.permisions").as_deref(), Some("mcp.servers.a.permissions"));
+    assert_eq!(near("mcp.servers.a.permissions.net").as_deref(), Some("mcp.servers.a.permissions"));
     assert_eq!(near("hoks.timeout").as_deref(), Some("hooks.timeout"));
     assert_eq!(near("hooksEnabled").as_deref(), Some("hooks.enabled"));
     assert_eq!(near("hooks.trust_workspace").as_deref(), Some("hooks.trustWorkspace"));

@@ -1,4 +1,4 @@
-//! Laws of the configuration: who wins, what a project can never do, and that a change changes nothing else.
+//! Laws of the configuration: which origin wins, what a project can never do, and that a change changes nothing else.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

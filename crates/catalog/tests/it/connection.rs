@@ -1,6 +1,8 @@
 //! Our entries in the settings files of other agents.
 
-use ollm_catalog::connection::{Made, Wish, asks_us, called_programs, connected, disconnected, own_entries, rejected};
+use ollm_catalog::connection::{
+    ConnectionSpec, MadeParts, asks_us, called_programs, connected, disconnected, own_entries, rejected,
+};
 use ollm_catalog::{TrailingCommas, json_value};
 use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
@@ -11,8 +13,8 @@ fn line(agent: &AgentDialect, event: &str) -> String {
     format!("'/opt/my tools/ollm' hook run {event} --from {}", agent.name)
 }
 
-fn connect(text: &str, agent: &AgentDialect) -> Result<(String, Made), String> {
-    connected(text, &Wish { agent, line: &|event| line(agent, event) }).map(|done| (done.text, done.made))
+fn connect(text: &str, agent: &AgentDialect) -> Result<(String, MadeParts), String> {
+    connected(text, &ConnectionSpec { agent, line: &|event| line(agent, event) }).map(|done| (done.text, done.made))
 }
 
 fn in_files() -> impl Iterator<Item = &'static AgentDialect> {
@@ -191,7 +193,7 @@ proptest! {
         let (told, made) = connect(&text, agent).unwrap();
         prop_assert_eq!(own_entries(&told, agent.name, agent.home.form).unwrap().len(), agent.home.events.len());
         let (back, _) = disconnected(&told, agent.name, agent.home.form, &made).unwrap();
-        prop_assert_eq!(value(&back), settings);
+        prop_assert_eq!(back, text);
     }
 }
 
@@ -216,14 +218,14 @@ fn what_somebody_wrote_around_a_call_of_ours_is_theirs() {
     let lists = |lines: &[&str]| json!({"hooks": {"Stop": lines.iter().map(|line| entry(line)).collect::<Vec<_>>()}});
     let (text, form) = (lists(&[&theirs[..], &ours[..]].concat()).to_string(), claude.home.form);
     assert_eq!(own_entries(&text, "claude", form).unwrap().len(), ours.len());
-    let (left, _) = disconnected(&text, "claude", form, &Made::default()).unwrap();
+    let (left, _) = disconnected(&text, "claude", form, &MadeParts::default()).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&left).unwrap(), lists(&theirs));
 }
 
 #[test]
 fn an_event_that_is_there_twice_is_refused() {
     let claude = AGENTS.iter().copied().find(|agent| agent.name == "claude").unwrap();
-    let wish = Wish { agent: claude, line: &|event| format!("/bin/ollm hook run {event} --from claude") };
+    let wish = ConnectionSpec { agent: claude, line: &|event| format!("/bin/ollm hook run {event} --from claude") };
     let refused = connected(r#"{"hooks": {"Stop": [], "Stop": [{"hooks": []}]}}"#, &wish).unwrap_err();
     assert!(refused.contains("`hooks.Stop` is in it twice"), "{refused}");
 }

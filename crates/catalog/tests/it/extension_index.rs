@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Extension, Extensions, Index, State};
+use ollm_catalog::{Extension, ExtensionState, Extensions, Index};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -51,7 +51,7 @@ fn what_is_known_is_read_only_if_it_has_to_do_with_what_is_wanted() {
     assert_eq!(unread(&of(&["a"])), ["d"]);
     assert_eq!(unread(&of(&["c"])), ["a", "b", "d", "a"]);
     assert_eq!(unread(&of(&["d", "c"])), Vec::<&str>::new());
-    // Whoever is not there is looked for everywhere.
+    // A missing extension is looked for everywhere.
     assert_eq!(unread(&of(&["c", "nobody"])), Vec::<&str>::new());
 }
 
@@ -66,7 +66,7 @@ fn a_long_way_from_one_to_the_next_is_read_to_its_end() {
     world.switch("e19", false);
     let found = world.named(&names(&["e0"]), &index(&world));
     assert_eq!(unread(&found), Vec::<&str>::new());
-    assert!(matches!(found.get("e0").unwrap().state, State::Failed(_)));
+    assert!(matches!(found.get("e0").unwrap().state, ExtensionState::Failed(_)));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_cannot_be_understood_is_known_again_too() {
     index(&world).remember(&world.extensions().0);
     let found = world.named(&names(&["a"]), &index(&world));
     let off: Vec<&str> =
-        found.iter().filter(|one| matches!(one.state, State::Off(_))).map(|one| one.name.as_str()).collect();
+        found.iter().filter(|one| matches!(one.state, ExtensionState::Off(_))).map(|one| one.name.as_str()).collect();
     assert_eq!(off, ["empty", "half", "strange"]);
     assert!(world.named(&names(&["half"]), &index(&world)).get("half").unwrap().is_broken());
 }
@@ -122,7 +122,7 @@ fn it_is_written_only_when_there_is_news_and_forgets_what_is_gone() {
 }
 
 /// What a person is told of those that are wanted.
-fn told(found: &Extensions, wanted: &[String]) -> Vec<(String, PathBuf, State, Option<Value>)> {
+fn told(found: &Extensions, wanted: &[String]) -> Vec<(String, PathBuf, ExtensionState, Option<Value>)> {
     let of = |one: &Extension| {
         (one.name.clone(), one.root.clone(), one.state.clone(), one.hooks.first().map(|hook| json!(hook.id())))
     };
@@ -160,7 +160,7 @@ impl Written {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
-    /// Whatever was known and whatever changed since.
+    /// For every earlier index and every later change.
     #[test]
     fn of_what_is_wanted_the_same_is_found_as_without_an_index(
         before in vec(Written::any(), 1..7),

@@ -1,8 +1,8 @@
-//! The numbered properties of extensions that need no engine: whatever the manifests are, these hold.
+//! The numbered properties of extensions that need no engine: they hold for all manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ollm_catalog::{Edit, SettingKind, Skill, State, change_config, settings_schema, yaml_value};
+use ollm_catalog::{Edit, ExtensionState, SettingKind, Skill, change_config, settings_schema, yaml_value};
 use ollm_protocol::Layer;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -145,7 +145,7 @@ proptest! {
             .map(|(name, whose)| (name, if whose == "home" { Layer::User } else { Layer::Workspace }))
             .collect();
         prop_assert_eq!(loaded, wanted);
-        prop_assert!(extensions.iter().all(|one| one.state == State::On));
+        prop_assert!(extensions.iter().all(|one| one.state == ExtensionState::On));
         prop_assert!(extensions.iter().is_sorted_by_key(|one| one.layer));
     }
 
@@ -382,7 +382,7 @@ proptest! {
         let extension = extensions.get("a").unwrap();
         let wanted = if given { fits } else { !required };
         prop_assert_eq!(extension.is_on(), wanted, "{:?}", extension.state);
-        if let State::Failed(why) = &extension.state {
+        if let ExtensionState::Failed(why) = &extension.state {
             prop_assert!(why.contains("`mine set a x` sets it"), "{}", why);
         }
         let spec = extension.setting("x").unwrap();

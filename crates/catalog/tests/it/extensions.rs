@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use ollm_catalog::{Address, Extensions, Origin, Problem, Severity, State};
+use ollm_catalog::{Address, ExtensionState, Extensions, Origin, Problem, Severity};
 use ollm_protocol::{Hook, Layer, Source};
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ fn everything_a_manifest_may_hold_is_taken() {
     let (extensions, problems) = world.extensions();
     assert_eq!(problems, []);
     let all = extensions.get("every").unwrap();
-    assert_eq!(all.state, State::On);
+    assert_eq!(all.state, ExtensionState::On);
     assert_eq!(all.manifest.author.as_deref(), Some("Ann"));
     assert_eq!(all.manifest.repository.as_deref(), Some("https://example.org/all.git"));
     assert_eq!(all.manifest.servers.keys().collect::<Vec<_>>(), ["s", "t"]);
@@ -333,6 +333,9 @@ fn a_manifest_that_is_no_json_says_what_would_be_right() {
         ("{\"name\" \"a\"}", "manifest.json:1:9: ", "put a colon between the key and its value"),
         ("{\"name\": \"C:\\x\"}", "manifest.json:1:13: ", "write a backslash as \\\\"),
         ("{\"name\": 01}", "manifest.json:1:11: ", "write numbers as 1, -2.5 or 3e8"),
+        ("{\"a\": [{\"b\": 1]}", "manifest.json:1:15: ", "close the object before it with }"),
+        ("{\"a\": [1]]}", "manifest.json:1:10: ", "close the object before it with }, or remove the bracket"),
+        ("{\"a\": [1}", "manifest.json:1:9: ", "close the list before it with ], or remove the bracket"),
         ("{\"name\": \"a\",}", "manifest.json:1:13: ", "remove the comma before the closing bracket"),
     ] {
         let world = World::new();

@@ -2,18 +2,15 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
 
 use ollm_catalog::{Problem, Severity};
 
 use crate::world::{World, link};
 
-/// The one problem of `x.json`, found quickly, while the file beside it loads.
+/// The one problem of `x.json`, while the file beside it loads.
 fn problem(world: &World) -> Problem {
     world.write("home/.ollm/hooks/y.json", r#"{"before_tool": [{"command": "npx"}]}"#);
-    let start = Instant::now();
     let (problem, loaded) = world.problem();
-    assert!(start.elapsed() < Duration::from_secs(1));
     assert_eq!((problem.severity, loaded), (Severity::Error, 1));
     assert_eq!(problem.file, world.path("home/.ollm/hooks/x.json"));
     problem

@@ -164,13 +164,13 @@ fn files_of_an_action_are_found_beside_the_hook_file_and_stay_inside_its_folder(
 #[test]
 fn keys_may_be_spelled_in_snake_case() {
     let world = World::new();
-    let text = "event_type: [fileEdited, fileCreated]\nfile_patterns: ['*.rs']\non_failure: block\nrate_limit: {per_minute: '3', cooldown_ms: 5s}\npass_env: [A]\nworking_directory: /tmp\nlimits: {file_size: 5}\naction: {type: ask_agent, prompt: x}\n";
+    let text = "event_type: [promptSubmit, agentStop]\nfile_patterns: ['*.rs']\non_failure: block\nrate_limit: {per_minute: '3', cooldown_ms: 5s}\npass_env: [A]\nworking_directory: /tmp\nlimits: {file_size: 5}\naction: {type: run_command, command: /bin/true}\n";
     world.write("home/.ollm/hooks/a.yaml", text);
     let (catalog, problems) = world.load();
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(messages, ["`per_minute` should be a whole number above zero, not text; it is read as meant"]);
     let hook = &catalog.hooks[0];
-    assert_eq!(hook.events, [EventKind::FileEdited, EventKind::FileCreated]);
+    assert_eq!(hook.events, [EventKind::BeforeAgent, EventKind::AfterAgent]);
     assert_eq!(hook.spec.file_patterns, ["*.rs"]);
     assert_eq!(hook.on_failure.basis, Basis::Hook);
     let rate = RateLimit { per_minute: Some(3), cooldown: Some(Duration::from_secs(5)) };

@@ -5,14 +5,39 @@ use std::fs;
 use std::path::Path;
 
 use ollm_protocol::hook::action::ActionType;
-use ollm_protocol::hook::key::{Approved, HOOK_KEYS, HookKey, KeyKind, Same, TextForm};
-use ollm_protocol::{Hook, dialect};
+use ollm_protocol::hook::key::{ApprovedPart, HOOK_KEYS, HookKey, KeyKind, SameRule, TextForm, Unknown};
+use ollm_protocol::{Hook, Needs, dialect};
+use ollm_trust::{Approvable, command_text, unusual_rows};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
 /// The keys that change nothing about what a hook does.
 const UNAPPROVED: &[&str] = &["id", "description", "enabled"];
+
+/// The keys that two hooks may differ in and still do the same. Such a key says nothing about what the hook does, or
+/// that is compared elsewhere.
+const NOT_COMPARED: &[&str] = &[
+    "name",
+    "version",
+    "events",
+    "action",
+    "command",
+    "args",
+    "type",
+    "priority",
+    "parallel",
+    "filePatterns",
+    "if",
+    "rateLimit",
+    "requires",
+    "scope",
+    "source",
+    "extension",
+    "id",
+    "description",
+    "enabled",
+];
 
 /// Values that a key takes; at least one is not what holds without it.
 fn samples(row: &HookKey) -> Vec<Value> {
@@ -25,6 +50,7 @@ fn samples(row: &HookKey) -> Vec<Value> {
             (_, "command") => vec![json!("/bin/false")],
             (TextForm::Expression, _) => vec![json!("data.x == 1")],
             (_, "matcher") => vec![json!("shell|read_*")],
+            (_, "spokenAs") => vec![json!("beforeShellExecution")],
             (_, "url") => vec![json!("https://example.com/other")],
             _ => vec![json!("something")],
         },
@@ -41,7 +67,7 @@ fn samples(row: &HookKey) -> Vec<Value> {
         KeyKind::Size(_) => vec![json!("3MiB"), json!(5)],
         KeyKind::Count(_) | KeyKind::Positive(_) => vec![json!(3)],
         KeyKind::Choice(names, _) => names().into_iter().map(Value::from).collect(),
-        KeyKind::Section(keys, _) => {
+        KeyKind::Section(keys) => {
             let of = |inner: &HookKey| samples(inner).into_iter().map(|sample| json!({inner.name: sample}));
             keys.iter().flat_map(of).collect()
         }
@@ -96,6 +122,9 @@ fn read(world: &World, key: &str, value: &Value) -> (Hook, Vec<String>) {
     if key == "action" {
         fields.remove("command");
     }
+    if matches!(key, "spokenAs" | "spoken_as") {
+        fields.insert("dialect".to_owned(), "cursor".into());
+    }
     fields.insert(key.to_owned(), value.clone());
     world.write("project/.ollm/hooks/a.json", json!({"hooks": {"before_tool": [entry]}}).to_string());
     let (catalog, problems) = world.load();
@@ -136,9 +165,9 @@ fn an_approval_is_bound_to_exactly_the_keys_whose_rows_say_so() {
         let definitions = samples(row).into_iter().map(|sample| read(&world, row.name, &sample).0.definition());
         let changed: Vec<bool> = definitions.map(|definition| definition != plain).collect();
         match row.approved {
-            Approved::No => {
+            ApprovedPart::No => {
                 assert!(!changed.contains(&true), "`{}` changes what is approved", row.name);
-                // A row says nothing of approval unless somebody thought of it.
+                // A row says nothing of approval unless its author thought of it.
                 assert!(
                     UNAPPROVED.contains(&row.name),
                     "`{}` is no part of what is approved: is that meant?",
@@ -156,10 +185,40 @@ fn an_approval_is_bound_to_exactly_the_keys_whose_rows_say_so() {
 }
 
 #[test]
+fn every_key_that_is_approved_is_shown_before_it_is() {
+    let world = World::new();
+    // On the screen of one hook, and in the list of what an extension brings, whose lines have the rest.
+    let in_line = ["name", "matcher", "action", "command", "args"];
+    let shown = |hook: &Hook| (Approvable::rows(hook), (unusual_rows(hook), command_text(hook)));
+    let plain = plain(&world);
+    let (screen, list) = shown(&plain);
+    let is_approved = |row: &&HookKey| row.is_written() && !matches!(row.approved, ApprovedPart::No);
+    for row in HOOK_KEYS.iter().filter(is_approved).filter(|row| !matches!(row.kind, KeyKind::CommandType)) {
+        let others: Vec<Hook> = samples(row).iter().map(|sample| read(&world, row.name, sample).0).collect();
+        let others = others.iter().filter(|other| other.definition() != plain.definition());
+        let hidden: Vec<bool> = others
+            .map(|other| {
+                let (on_screen, in_list) = shown(other);
+                on_screen == screen || (in_list == list && !in_line.contains(&row.name))
+            })
+            .collect();
+        // Each part of a section counts by itself.
+        let is_section = matches!(row.kind, KeyKind::Section(_));
+        let is_shown = if is_section { !hidden.contains(&true) } else { hidden.contains(&false) };
+        assert!(is_shown, "`{}` is approved unseen: {hidden:?}", row.name);
+    }
+}
+
+#[test]
 fn hooks_that_differ_in_what_they_do_are_no_twins() {
     let world = World::new();
     let plain = plain(&world);
-    for row in HOOK_KEYS.iter().filter(|row| matches!(row.same, Same::If(_))) {
+    for row in HOOK_KEYS {
+        // A row says nothing of it unless its author thought of it.
+        let is_compared = matches!(row.same, SameRule::If(_));
+        assert_ne!(is_compared, NOT_COMPARED.contains(&row.name), "are hooks that differ in `{}` the same?", row.name);
+    }
+    for row in HOOK_KEYS.iter().filter(|row| matches!(row.same, SameRule::If(_))) {
         let others = samples(row).into_iter().map(|sample| read(&world, row.name, &sample).0);
         let same: Vec<bool> = others.map(|other| row.is_same(&plain, &other)).collect();
         assert!(same.contains(&false), "`{}` is compared and never differs", row.name);
@@ -178,6 +237,34 @@ fn every_key_of_an_action_is_read_and_is_part_of_what_is_approved_and_compared()
         assert!(!is_same, "hooks that differ in `{}` of {kind} are twins", row.name);
         assert!(least.spec.action.is_same(&least.spec.action, &|_, _| false));
     }
+}
+
+#[test]
+fn a_key_about_a_program_is_told_of_where_none_runs_and_a_bound_is_refused() {
+    let world = World::new();
+    world.write("project/.ollm/hooks/rules.json5", "");
+    let read = |row: &HookKey, with: &dyn Fn(Value) -> Value| {
+        let sample = with(samples(row).remove(0));
+        let mut entry = json!({"name": "n", "action": {"type": "askAgent", "prompt": "p"}});
+        entry.as_object_mut().unwrap().extend(sample.as_object().unwrap().clone());
+        world.write("project/.ollm/hooks/a.json", json!({"hooks": {"before_tool": [entry]}}).to_string());
+        let (catalog, problems) = world.load();
+        (catalog.hooks.len(), problems.iter().map(ToString::to_string).collect::<String>())
+    };
+    let mut told = Vec::new();
+    for row in HOOK_KEYS.iter().filter(|row| row.is_written() && !matches!(row.kind, KeyKind::Action)) {
+        let keys = if let KeyKind::Section(keys) = row.kind { keys } else { std::slice::from_ref(row) };
+        for inner in keys.iter().filter(|inner| !(inner.suits)(Needs::Nothing)) {
+            let is_own = std::ptr::eq(inner, row);
+            let (hooks, problems) = read(inner, &|sample| {
+                if is_own { json!({row.name: sample}) } else { json!({row.name: {inner.name: sample}}) }
+            });
+            assert!(problems.contains("has no effect: the hook starts no program"), "{}: {problems}", inner.name);
+            assert_eq!(hooks, usize::from(inner.unknown == Unknown::Warned), "{}", inner.name);
+            told.push(inner.name);
+        }
+    }
+    assert_eq!(told, ["env", "passEnv", "cwd", "inputs", "cpu", "memory", "processes", "files", "fileSize"]);
 }
 
 #[test]
@@ -211,6 +298,17 @@ fn snake_case_and_other_words_mean_the_same_key() {
                 assert_eq!(read(&world, word, &sample).0.spec, wanted, "{word}");
             }
         }
+    }
+}
+
+#[test]
+fn a_spelling_that_is_neither_of_the_two_is_no_key() {
+    let world = World::new();
+    let plain = plain(&world).spec;
+    for word in ["timeout_", "_timeout", "pass__env", "pass_env_", "__proto__"] {
+        let (hook, told) = read(&world, word, &json!(7));
+        assert_eq!(hook.spec, plain, "{word}");
+        assert!(told.concat().contains(&format!("unknown key `{word}`")), "{word}: {told:?}");
     }
 }
 
@@ -254,9 +352,13 @@ const END: &str = "<!-- the end of the table -->";
 
 #[test]
 fn the_table_of_keys_in_the_guide_is_up_to_date() {
-    let mut table = "| key | meaning | without it | part of what is approved |\n|---|---|---|---|\n".to_owned();
+    let head =
+        "| key | meaning | without it | part of what is approved | equal in duplicates |\n|---|---|---|---|---|\n";
+    let mut table = head.to_owned();
     for row in HOOK_KEYS.iter().filter(|row| row.is_written()) {
-        let approved = if matches!(row.approved, Approved::No) { "no" } else { "yes" };
+        let approved = if matches!(row.approved, ApprovedPart::No) { "no" } else { "yes" };
+        let is_action = matches!(row.approved, ApprovedPart::InAction) || matches!(row.kind, KeyKind::Action);
+        let same = if is_action || matches!(row.same, SameRule::If(_)) { "yes" } else { "no" };
         let mut add = |name: &str, row: &HookKey| {
             let unhonoured = row.unhonoured.map(|why| format!(" (no effect yet: {why})")).unwrap_or_default();
             let words = match row.kind {
@@ -266,10 +368,10 @@ fn the_table_of_keys_in_the_guide_is_up_to_date() {
                 _ => String::new(),
             };
             let (about, default) = (row.about, row.default);
-            let _ = writeln!(table, "| `{name}` | {about}{words}{unhonoured} | {default} | {approved} |");
+            let _ = writeln!(table, "| `{name}` | {about}{words}{unhonoured} | {default} | {approved} | {same} |");
         };
         add(row.name, row);
-        if let KeyKind::Section(keys, _) = row.kind {
+        if let KeyKind::Section(keys) = row.kind {
             for inner in keys {
                 add(&format!("{}.{}", row.name, inner.name), inner);
             }

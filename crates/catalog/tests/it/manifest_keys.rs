@@ -62,8 +62,7 @@ fn rows() -> impl Iterator<Item = (&'static str, ManifestKey)> {
 
 #[test]
 fn every_key_takes_what_its_row_says_and_reaches_the_extension() {
-    let (plain, told) = read(&base());
-    assert_eq!(told, Vec::<String>::new());
+    assert_eq!(read(&base()).1, Vec::<String>::new());
     for (part, key) in rows() {
         let mut manifest = base();
         if part.is_empty() && key.name != "permissions" {
@@ -73,6 +72,7 @@ fn every_key_takes_what_its_row_says_and_reaches_the_extension() {
         if key.name == "envVar" {
             manifest["permissions"]["env"] = json!(["TOKEN"]);
         }
+        let (plain, _) = read(&manifest);
         at(&mut manifest, part)[key.name] = sample(part, key.name);
         let (extension, told) = read(&manifest);
         assert_eq!(told, Vec::<String>::new(), "{part}.{}", key.name);

@@ -1,4 +1,4 @@
-//! The machine's policy: what it says nobody loosens, and one that cannot be relied on stops everything.
+//! The machine's policy: what it says cannot be loosened, and one that cannot be relied on stops everything.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ const PROJECT: &str = "project/.ollm/config.yaml";
 const POLICY: &str = "etc/ollm/policy.yaml";
 const KEY: &str = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
 
-/// A machine whose policy says this; whoever runs the tests stands for root.
+/// A machine whose policy says this; the user of the tests stands for root.
 fn machine(policy: &str) -> World {
     let mut world = World::new();
     let path = world.write(POLICY, policy);
@@ -123,7 +123,7 @@ fn a_policy_that_others_could_have_written_stops_everything() {
     if let Some(policy) = &mut strange.places.policy {
         policy.owner = owner + 1;
     }
-    // What belongs to root is fine for everybody.
+    // A file of root's is fine for every user.
     assert_eq!(read(&strange).1.is_empty(), owner == 0);
 }
 

@@ -1,4 +1,4 @@
-//! No bytes whatever make loading panic, hang, or lose the file beside them.
+//! For any bytes, loading does not panic, hang, or lose the file beside them.
 
 use ollm_catalog::edit::{self, EditError};
 use ollm_catalog::{Form, Severity, Syntax};

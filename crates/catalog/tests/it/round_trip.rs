@@ -374,7 +374,9 @@ proptest! {
         text.insert_str(0, comment);
         entry.insert("action".into(), json!({"type": "askAgent", "prompt": prompt}));
         text = edit::set(&text, syntax, 0, "prompt", &json!(prompt)).unwrap();
-        for pair in pairs.iter().filter(|pair| pair.get("args").is_none()) {
+        // It starts no program.
+        let of_program = |pair: &Value| ["args", "env", "limits"].iter().any(|key| pair.get(key).is_some());
+        for pair in pairs.iter().filter(|pair| !of_program(pair)) {
             let (key, value) = only(pair);
             text = edit::set(&text, syntax, 0, &key, &value).unwrap();
             entry.insert(key, value);

@@ -9,7 +9,7 @@ use ollm_protocol::{Origin, Source};
 use ollm_trust::Approvable;
 use serde_json::{Value, json};
 
-/// A server of a project, as it is declared.
+/// A server of a project, from its declaration.
 fn read(declaration: &Value) -> (ServerSpec, Vec<String>) {
     let (server, problems) = check_server("s", declaration);
     let told = problems.iter().map(ToString::to_string).collect();
@@ -98,7 +98,7 @@ fn with((base, part): &Spot, key: &str, value: &Value) -> Value {
     declaration
 }
 
-/// Whether a key promises what nobody would keep, so that no server has it.
+/// Whether a key promises what would not be kept, so that no server has it.
 fn is_refused(row: &ServerKey) -> bool {
     row.unhonoured.is_some_and(|unhonoured| unhonoured.refused)
 }

@@ -1,4 +1,4 @@
-//! MCP servers as they are declared.
+//! Declared MCP servers.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -13,7 +13,7 @@ use ollm_catalog::{
 };
 use ollm_protocol::Source;
 use ollm_store::Digest;
-use ollm_trust::{ApproveError, Identity, Term, Trust, TrustContext, Unready};
+use ollm_trust::{ApproveError, Identity, StartRefusal, Term, Trust, TrustContext};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn identity(
     bin: &Path,
     project: Option<&Path>,
     variables: &[(&str, &str)],
-) -> Result<Identity, Unready> {
+) -> Result<Identity, StartRefusal> {
     if let Address::Command { command, .. } = &server.address
         && !Path::new(command).is_absolute()
         && !bin.join(command).exists()
@@ -190,6 +190,7 @@ fn what_makes_no_sense_is_named_and_takes_nothing_else_with_it() {
         (json!({"command": "a;b"}), "`command` is more than the name of a program"),
         (json!({"command": "$SHELL"}), "`command` is more than the name of a program"),
         (json!({"command": "./server"}), "`command` is a path that depends on where we are"),
+        (json!({"command": "http://127.0.0.1:9/mcp"}), "`command` is an address and no program"),
         (json!({"command": ""}), "`command` is empty"),
         (json!({"command": 7}), "`command` must be text, not a number"),
         (json!({"command": "x", "url": "http://a"}), "a server has either a `command` or a `url`"),

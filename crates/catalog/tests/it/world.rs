@@ -62,12 +62,12 @@ impl World {
         self.write(&format!("{whose}/.ollm/extensions/{folder}/manifest.json"), manifest)
     }
 
-    /// The extensions as they are now.
+    /// The present extensions.
     pub(crate) fn extensions(&self) -> (Extensions, Vec<Problem>) {
         self.look(extensions)
     }
 
-    /// The extensions as they are now, and what differs from before.
+    /// The present extensions, and what differs from before.
     pub(crate) fn reload(&self, previous: &Extensions) -> (Extensions, Changes, Vec<Problem>) {
         self.look(|surroundings| reload_extensions(previous, surroundings))
     }
@@ -82,7 +82,7 @@ impl World {
         self.look(|surroundings| settle_extensions(read, surroundings))
     }
 
-    /// The extensions as they are now, where the folder of each has been approved as that of this name in the home.
+    /// The present extensions, where the folder of each has been approved as that of this name in the home.
     pub(crate) fn extensions_approved_as(&self, copy: &str) -> (Extensions, Vec<Problem>) {
         let copy = self.base().join(copy);
         let copy_of = |_: &Path| Some(copy.clone());

@@ -3,9 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ollm_catalog::connection::{Imported, WrittenFile};
-use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{EventKind, Hook, Matcher, Source, Subject};
+use ollm_catalog::connection::{ImportedHooks, WrittenFile};
+use ollm_protocol::dialect::agents::home::WrittenForm;
+use ollm_protocol::dialect::agents::{AgentEvent, Pick};
+use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
+use ollm_protocol::{Event, EventKind, Hook, Matcher, Source, Subject};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -15,8 +17,8 @@ fn file() -> WrittenFile {
     WrittenFile { path: Path::new("/home/me").join(&label), label, in_project: false }
 }
 
-fn imported(id: &str, settings: &Value) -> Imported {
-    let mut imported = Imported::default();
+fn imported(id: &str, settings: &Value) -> ImportedHooks {
+    let mut imported = ImportedHooks::default();
     imported.add(&file(), &settings.to_string(), agent_named(id).unwrap()).unwrap();
     imported
 }
@@ -51,6 +53,21 @@ fn hooks_of_an_agent_become_entries_of_ours_in_its_dialect() {
 }
 
 #[test]
+fn what_is_posted_has_the_variables_in_its_headers_that_it_lists() {
+    let headers = json!({"A": "Bearer $TOKEN", "B": "${TOKEN}-${TEAM}.", "C": "$HOME$TOKEN/5$ $", "D": "plain"});
+    let hook = json!({"type": "http", "url": "https://hooks.example/x", "headers": headers, "allowedEnvVars": ["TOKEN", "TEAM"]});
+    for (id, settings) in [
+        ("claude", json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}})),
+        ("copilot", json!({"version": 1, "hooks": {"preToolUse": [hook]}})),
+    ] {
+        let found = imported(id, &settings);
+        let entry = &found.hooks[0].1;
+        let headers = json!({"A": "Bearer ${TOKEN}", "B": "${TOKEN}-${TEAM}.", "C": "${TOKEN}/5$ $", "D": "plain"});
+        assert_eq!((&entry["action"]["headers"], &entry["passEnv"]), (&headers, &json!(["TOKEN", "TEAM"])), "{id}");
+    }
+}
+
+#[test]
 fn a_hook_that_asks_us_is_not_taken_over_whatever_our_program_is_called() {
     let entry = |command: &str| json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
     for ours in [
@@ -58,7 +75,7 @@ fn a_hook_that_asks_us_is_not_taken_over_whatever_our_program_is_called() {
         "'/my tools/renamed' hook run --from=gemini",
         "FAST=1 /bin/ollm hook run Stop --from claude | tee log",
     ] {
-        assert_eq!(imported("claude", &entry(ours)), Imported::default(), "{ours}");
+        assert_eq!(imported("claude", &entry(ours)), ImportedHooks::default(), "{ours}");
     }
     for theirs in
         ["/opt/renamed hook run Stop --from claude | tee log", "husky hook run", "echo ' hook run --from claude'"]
@@ -95,6 +112,7 @@ fn what_cannot_be_taken_over_is_named() {
         (claude("PreToolUse", one(json!({"type": "prompt", "prompt": "is it safe?"}))), "only Claude Code can do"),
         (claude("PreToolUse", one(json!({"type": "agent", "prompt": "look"}))), "type `agent`"),
         (claude("PreToolUse", one(json!({"type": "command"}))), "has no command"),
+        (claude("PreToolUse", run("asyncRewake", true.into())), "wakes the model when it is done"),
         (claude("PreToolUse", run("if", "Edit(~/.ssh/**)".into())), "permission rule `Edit(~/.ssh/**)`"),
         (claude("PermissionRequest", run("if", "Bash".into())), "which only its agent can judge"),
         (claude("Stop", run("if", "Bash".into())), "without a tool, where it never runs"),
@@ -103,7 +121,6 @@ fn what_cannot_be_taken_over_is_named() {
         (claude("PreToolUse", run("timeout", "soon".into())), "`timeout` that is no positive number"),
         (claude("PreToolUse", matched("Bash(?=x)")), "cannot be read here"),
         (claude("PreToolUse", json!({"matcher": "Bash"})), "has no list"),
-        (claude("PermissionRequest", matched("Read")), "means nothing at events of other agents"),
         (claude("UserPromptExpansion", matched("deploy")), "means nothing at events of other agents"),
         (claude("FileChanged", matched(".env")), "no name elsewhere"),
         (claude("NoSuchEvent", matched("*")), "event that the agent does not have"),
@@ -147,6 +164,73 @@ fn a_prompt_that_is_sent_for_the_person_asks_the_agent() {
     assert!(imported("cursor", &cursor).left[0].contains("only Cursor can do"));
 }
 
+/// What an agent sends to its hooks at an event, and what we make of it.
+fn golden(agent: &AgentDialect, event: &AgentEvent) -> (Value, Event) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/golden").join(agent.name);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let cases = paths.iter().map(|path| serde_json::from_slice::<Value>(&std::fs::read(path).unwrap()).unwrap());
+    let mut cases = cases.filter(|case| case["event"]["kind"] == event.kind.name());
+    let case = cases.find(|case| {
+        let said = agent.event_fields.iter().filter_map(|field| case["request"][field].as_str());
+        let is_edit = case["event"]["data"]["args"]["path"].is_string() && event.pick == Pick::Any;
+        !is_edit && said.chain(case["named"].as_str()).any(|name| name == event.name)
+    });
+    let case = case.unwrap_or_else(|| panic!("{} {}", agent.name, event.name));
+    let data = case["event"]["data"].as_object().unwrap();
+    let data = data.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    (case["request"].clone(), Event::unchecked(event.kind, data))
+}
+
+/// A hook that was written for an event of an agent, as we import it.
+fn imported_for(agent: &'static AgentDialect, event: &AgentEvent) -> Hook {
+    let name = event.asked_as.unwrap_or(event.name);
+    let command = json!({"type": "command", "command": "x"});
+    let settings = match agent.home.written.form {
+        WrittenForm::Groups => json!({"hooks": {name: [{"hooks": [command]}]}}),
+        WrittenForm::Flat => json!({"hooks": {name: [command]}}),
+        WrittenForm::Triggers => json!({"hooks": [{"trigger": name, "action": command}]}),
+        WrittenForm::Programs | WrittenForm::Code => Value::Null,
+    };
+    let path = Path::new("/home/me").join(name);
+    let file = WrittenFile { label: name.to_owned(), path, in_project: false };
+    let mut found = ImportedHooks::default();
+    found.add(&file, &if settings.is_null() { "#!/bin/sh\n".to_owned() } else { settings.to_string() }, agent).unwrap();
+    let world = World::new();
+    world.write("home/.ollm/hooks/a.json", found.file().to_string());
+    let (catalog, problems) = world.load();
+    assert_eq!(problems, Vec::new(), "{} {name}", agent.name);
+    catalog.hooks.into_iter().next().unwrap_or_else(|| panic!("{} {name}: {found:?}", agent.name))
+}
+
+#[test]
+fn an_imported_hook_is_told_of_its_event_as_its_agent_tells_it() {
+    let mut wrong = Vec::new();
+    for agent in AGENTS.iter().copied().filter(|agent| agent.home.written.form != WrittenForm::Code) {
+        let keys = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+        for event in agent.events.iter().filter(|event| !matches!(event.pick, Pick::Marked(..))) {
+            // A program of Cline is told as the client itself does it, where that and the extension differ.
+            if agent.events.iter().any(|sent| sent.asked_as == Some(event.name)) {
+                continue;
+            }
+            let (request, told) = golden(agent, event);
+            let heard: Value = serde_json::from_slice(&imported_for(agent, event).written(&told)).unwrap();
+            // A field of ours names the session's own agent.
+            let is_own = |key: &String| heard["agent"]["id"] == request["agent_id"] && key == "agent_id";
+            let missing = keys(&request).into_iter().filter(|key| heard.get(key).is_none() && !is_own(key));
+            let more = keys(&heard).into_iter().filter(|key| request.get(key).is_none());
+            // What is known beside what the agent tells.
+            let more =
+                more.filter(|key| !matches!(key.as_str(), "attempt" | "session_id" | "cwd" | "agent" | "preToolUse"));
+            let differ: Vec<String> = missing.chain(more).collect();
+            if !differ.is_empty() {
+                wrong.push(format!("{} {}: {differ:?} in {heard}", agent.name, event.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_matcher_means_what_it_meant_to_its_agent() {
     let groups =
@@ -159,7 +243,7 @@ fn a_matcher_means_what_it_meant_to_its_agent() {
             "claude",
             groups("SessionStart", "startup|resume"),
             Value::Null,
-            json!(r#"(!has(data.source) || data.source in ["startup","resume"])"#),
+            json!(r#"(!has(data.source) || data.source in ["startup","resume","new"])"#),
         ),
         (
             "claude",
@@ -167,11 +251,32 @@ fn a_matcher_means_what_it_meant_to_its_agent() {
             Value::Null,
             json!(r#"(!has(data.agent_type) || data.agent_type.matches("^rev"))"#),
         ),
+        ("claude", groups("PermissionRequest", "Bash"), json!("Bash"), Value::Null),
         ("claude", groups("Stop", "anything"), Value::Null, Value::Null),
         ("claude", groups("Notification", "idle_prompt"), json!("idle_prompt"), Value::Null),
         ("gemini", groups("Notification", "idle"), Value::Null, Value::Null),
         ("gemini", groups("BeforeTool", "write_.*"), json!("re:write_.*"), Value::Null),
+        ("gemini", groups("BeforeTool", "write_file|replace"), json!("write_file|replace"), Value::Null),
+        // A part of a name is found in every name that has it.
+        ("gemini", groups("BeforeTool", "file"), json!("re:file"), Value::Null),
+        ("gemini", groups("BeforeTool", "write"), json!("re:write"), Value::Null),
+        ("claude", groups("PreToolUse", "file"), json!("file"), Value::Null),
+        ("qwen", groups("PreToolUse", "WriteFile|Shell"), json!("WriteFile|Shell"), Value::Null),
+        ("qwen", groups("Notification", "idle"), json!("idle"), Value::Null),
+        ("goose", groups("PreToolUse", "shell"), json!("shell"), Value::Null),
+        ("goose", groups("PreToolUse", "developer"), json!("re:developer"), Value::Null),
         ("copilot", flat("preToolUse", "ba.*"), json!("re:^(?:ba.*)$"), Value::Null),
+        // Tools of servers.
+        ("copilot", flat("preToolUse", "bash|git-push"), json!("bash|mcp__git__push"), Value::Null),
+        ("copilot", flat("preToolUse", "git-.*"), json!("re:^(?:(?:mcp__)?(?:git(?:-|__).*))$"), Value::Null),
+        ("droid", groups("PreToolUse", "Execute|my-git___push"), json!("Execute|mcp__my-git__push"), Value::Null),
+        (
+            "droid",
+            groups("PreToolUse", "^my-git___p[^x]"),
+            json!("re:(?:mcp__)?(?:^(?:mcp__)?my-git__p[^x])"),
+            Value::Null,
+        ),
+        ("goose", groups("PreToolUse", "^git__push$"), json!("re:(?:mcp__)?(?:^(?:mcp__)?git__push$)"), Value::Null),
         (
             "cursor",
             flat("beforeShellExecution", "git push|rm"),
@@ -250,7 +355,7 @@ fn kiro_names_the_trigger_in_each_hook() {
     assert_eq!(
         found.file(),
         json!({"hooks": {
-            "before_tool": [{"name": "guard", "dialect": "kiro", "matcher": "execute_bash",
+            "before_tool": [{"name": "guard", "dialect": "kiro", "spokenAs": "PreToolUse", "matcher": "execute_bash",
                 "action": {"type": "shell", "command": "check"}, "timeout": "7000ms"}],
             "file_edited": [{"name": "docs", "dialect": "kiro", "if": r#"(!has(data.path) || data.path.matches("\\.md$"))"#,
                 "action": {"type": "askAgent", "prompt": "Check the links."}, "enabled": false}],
@@ -288,7 +393,7 @@ fn the_configuration_of_an_agent_of_kiro_has_hooks_by_event() {
     assert_eq!(file["hooks"]["session_start"][0]["action"]["command"], "git status");
     let left = &found.left[..];
     assert!(matches!(left, [turn] if turn.contains("waits for the end of a turn")), "{left:?}");
-    assert_eq!(imported("kiro", &json!({"name": "plain"})), Imported::default());
+    assert_eq!(imported("kiro", &json!({"name": "plain"})), ImportedHooks::default());
 }
 
 #[test]
@@ -299,13 +404,13 @@ fn a_file_that_cannot_be_understood_says_why() {
         ("{\"hooks\": {\"Stop\": 1}}", "not a list"),
         ("{\"hooks\": ", "JSON"),
     ] {
-        let said = Imported::default().add(&file(), text, agent_named("claude").unwrap()).unwrap_err();
+        let said = ImportedHooks::default().add(&file(), text, agent_named("claude").unwrap()).unwrap_err();
         assert!(said.contains(why), "{text}: {said}");
     }
     for text in ["", "\u{feff}{}", "{} // nothing\r\n", "{\"permissions\": {},}"] {
-        let mut found = Imported::default();
+        let mut found = ImportedHooks::default();
         found.add(&file(), text, agent_named("claude").unwrap()).unwrap();
-        assert_eq!(found, Imported::default(), "{text:?}");
+        assert_eq!(found, ImportedHooks::default(), "{text:?}");
     }
 }
 

@@ -19,7 +19,7 @@ const CPU: Duration = Duration::from_micros(500);
 /// The most that memory may have grown after a thousand turns.
 const GROWTH: f64 = 1.25;
 const TALKS: usize = 40;
-/// How much longer than `curl` we may take to show the first words.
+/// How much longer than the program `curl`, on the same server, we may take to show the first words.
 const FIRST: f64 = 1.1;
 
 /// The turns of a chat after which it is looked at.
@@ -117,37 +117,55 @@ fn start(home: &Path, args: &[&str]) -> Child {
     command.current_dir(home).env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").spawn().unwrap()
 }
 
-/// From the moment a server sends the first words until they are seen, by us and by a bare reader of the socket.
+/// When the first words of a model are seen: by us, by the program `curl` where it is there, and by a bare reader of the socket.
 fn first_words(lab: &Lab) {
     let home = lab.root.join("agent-words");
     fs::create_dir_all(&home).unwrap();
-    let (mut ours, mut bare, mut since_asked, mut curl) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let has_curl = Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_ok_and(|ran| ran.success());
+    let (mut ours, mut bare, mut curl) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TALKS {
-        bare.push(first(|url| read_bare(&url)).since_written);
-        let our = first(|url| read_by_run(&home, &url));
-        ours.push(our.since_written);
-        since_asked.push(our.since_asked);
-        curl.push(first(|url| read_by_curl(&url)).since_asked);
+        bare.push(first(|url| read_bare(&url)));
+        ours.push(first(|url| read_by_run(&home, &url)));
+        if has_curl {
+            curl.push(first(|url| read_by_curl(&url)));
+        }
     }
-    let ratio = median(&mut since_asked).as_secs_f64() / median(&mut curl).as_secs_f64();
-    let mark = if ratio <= FIRST { " " } else { "!" };
-    println!("{:<56} {ratio:>10.3} {FIRST:>10.2} {mark}", "first words after the question, ours / curl");
-    let (ours, bare) = (median(&mut ours), median(&mut bare));
+    against_curl("first words since the start, ours / curl", &ours, &curl, |one| one.after_start);
+    against_curl("first words since the question, ours / curl", &ours, &curl, |one| one.after_question);
     println!(
         "{:<56} {:>7} µs {:>10}   (a bare reader of the socket: {} µs)",
         "first words of the model, from server to screen",
-        ours.as_micros(),
+        middle(&ours, |one| one.from_server).as_micros(),
         "as it comes",
-        bare.as_micros()
+        middle(&bare, |one| one.from_server).as_micros()
     );
+}
+
+/// How much longer than `curl` we took, of both the median.
+fn against_curl(what: &str, ours: &[FirstWords], curl: &[FirstWords], time: fn(&FirstWords) -> Duration) {
+    if curl.is_empty() {
+        println!("{what:<56} {:>10} {FIRST:>10.2}   (there is no program `curl` here)", "-");
+        return;
+    }
+    let (our, other) = (middle(ours, time), middle(curl, time));
+    let ratio = our.as_secs_f64() / other.as_secs_f64();
+    let mark = if ratio <= FIRST { " " } else { "!" };
+    let times = format!("({:.1} and {:.1} ms)", our.as_secs_f64() * 1000.0, other.as_secs_f64() * 1000.0);
+    println!("{what:<56} {ratio:>10.3} {FIRST:>10.2} {mark} {times}");
+}
+
+fn middle(all: &[FirstWords], time: fn(&FirstWords) -> Duration) -> Duration {
+    median(&mut all.iter().map(time).collect::<Vec<_>>())
 }
 
 /// How long the first words take to be seen.
 struct FirstWords {
-    /// Since the server had read the question; it thinks for twenty milliseconds.
-    since_asked: Duration,
-    /// Since it wrote them.
-    since_written: Duration,
+    /// After the program that reads them was started.
+    after_start: Duration,
+    /// After the server had read the question; it thinks for twenty milliseconds.
+    after_question: Duration,
+    /// From the moment it wrote them.
+    from_server: Duration,
 }
 
 /// How long the first words take from a server to a reader, which says when it has seen them.
@@ -156,12 +174,14 @@ fn first(read: impl FnOnce(String) -> Instant) -> FirstWords {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let (sender, sent) = channel();
     let server = thread::spawn(move || serve(&listener, &sender));
+    let started = Instant::now();
     let seen = read(url);
     let (asked, written) = (sent.recv().unwrap(), sent.recv().unwrap());
     server.join().unwrap();
     FirstWords {
-        since_asked: seen.saturating_duration_since(asked),
-        since_written: seen.saturating_duration_since(written),
+        after_start: seen.saturating_duration_since(started),
+        after_question: seen.saturating_duration_since(asked),
+        from_server: seen.saturating_duration_since(written),
     }
 }
 
@@ -262,7 +282,7 @@ fn read_bare(url: &str) -> Instant {
 
 fn read_by_curl(url: &str) -> Instant {
     let mut command = Command::new("curl");
-    command.args(["-sN", "-d", "{}", &format!("{url}/chat/completions")]);
+    command.args(["-q", "-sN", "--noproxy", "*", "-d", "{}", &format!("{url}/chat/completions")]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     output.read_exact(&mut [0; 5]).unwrap();

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ollm_guard::{Guards, Shelter};
+use ollm_guard::{Guards, ProtectedPlaces};
 use ollm_protocol::Event;
 use serde_json::Value;
 use testkit::{SHAPES, Shape};
@@ -18,12 +18,12 @@ const USUAL: &str = "lines of agents";
 fn guarded(command: &str, rounds: usize) -> (f64, f64) {
     let home = PathBuf::from("/home/ada");
     let project = home.join("project");
-    let shelter = Shelter {
+    let shelter = ProtectedPlaces {
         ollm_home: home.join(".ollm"),
         projects: vec![project.clone()],
         cwd: project,
         home: Some(home),
-        ..Shelter::default()
+        ..ProtectedPlaces::default()
     };
     let event = Event::before_tool("shell", [("command", command.into())]);
     let json = serde_json::to_string(&event.data).unwrap();

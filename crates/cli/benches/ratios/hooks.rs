@@ -30,7 +30,7 @@ impl Lab {
         let [first, second, third, fourth, fifth] = std::array::from_fn(|_| event.clone());
         let outcome = recorded.dispatch(&event);
         let bounds = ollm_store::Bounds { file: 4 << 20, files: 4 };
-        let trail = ollm_store::RotatingLog::new(self.root.join("trace"), "trace.jsonl", bounds);
+        let log = ollm_store::RotatingLog::new(self.root.join("trace"), "trace.jsonl", bounds);
         let input =
             json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
         let (no_op, hello) = (self.no_op.clone(), self.hello.clone());
@@ -58,7 +58,7 @@ impl Lab {
                 run: Box::new(move || {
                     let environment = recorded.environment();
                     let writes = Recorder { environment, binary: "1.0.0", off: None, payload: Payload::Short };
-                    trail.append(&writes.record(&fifth, &outcome)).unwrap();
+                    log.append(&writes.record(&fifth, &outcome)).unwrap();
                 }),
             },
             Case {

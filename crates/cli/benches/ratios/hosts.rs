@@ -28,7 +28,7 @@ impl Lab {
             Case { name: Box::leak(name.into_boxed_str()), target, floor, run }
         };
         let cases = AGENTS.iter().flat_map(|agent| {
-            let sent = agent.write_event(&event, &Addressee { name: "bench", version: "1.0.0" });
+            let sent = agent.write_event(&event, &Addressee::new("bench", "1.0.0"));
             let (input, name) = (String::from_utf8(sent).unwrap(), agent.name);
             let arguments = ["hook", "run", "--from", name];
             [
@@ -47,7 +47,7 @@ impl Lab {
             ]
         });
         let claude = AGENTS.iter().copied().filter(|agent| agent.name == "claude").map(|agent| {
-            let sent = agent.write_event(&numbered, &Addressee { name: "bench", version: "1.0.0" });
+            let sent = agent.write_event(&numbered, &Addressee::new("bench", "1.0.0"));
             let name = format!("{}: one no-op hook, a numbered call / bare spawn of it", agent.name);
             case(name, 5.0, &self.no_op, self.calls(agent.name, &one, String::from_utf8(sent).unwrap()))
         });

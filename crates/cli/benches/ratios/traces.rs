@@ -1,4 +1,4 @@
-//! What the length of a trace costs whoever looks at its end: nothing.
+//! What the length of a trace costs a look at its end: nothing.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, cli};
 use crate::measure::{Case, row, scripted, table};
 
-/// More than anybody keeps.
+/// More than any person keeps.
 const MANY: usize = 1_000_000;
 
 /// The most own CPU time, in seconds, that looking at the end may take.

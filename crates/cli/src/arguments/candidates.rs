@@ -2,30 +2,42 @@
 //!
 //! Nothing is run for that, and nothing of a project counts that is not declared in its files.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use ollm_app::servers::Servers;
 use ollm_app::session::sessions;
+use ollm_app::trace::{Record, Records, trace_log};
 use ollm_app::{App, AppContext};
 use ollm_catalog::KEYS;
-use ollm_protocol::EventKind;
 use ollm_protocol::dialect::AGENTS;
+use ollm_protocol::{Code, EventKind};
 
+use super::command_line;
 use crate::command::skill::skill_id;
+
+/// So many of the newest records are looked at for their sessions.
+const MOST_RECORDS: usize = 500;
+/// So many of them are offered themselves.
+const MOST_TRACES: usize = 30;
 
 /// What an argument names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NameSource {
     Agents,
     Events,
+    EventsAndHooks,
     Extensions,
+    HelpTopics,
     Hooks,
     Keys,
     Servers,
     Sessions,
     Skills,
+    TraceSessions,
+    Traces,
 }
 
 /// The command, the names that its arguments have in it and its own commands, and what they name. The first row that fits counts.
@@ -35,18 +47,25 @@ const ROWS: &[(&str, &[&str], NameSource)] = &[
     ("import", &["agent"], NameSource::Agents),
     ("config", &["key"], NameSource::Keys),
     ("emit", &["name"], NameSource::Events),
-    ("explain", &["what"], NameSource::Events),
+    ("explain", &["what"], NameSource::EventsAndHooks),
     ("ext", &["name", "names"], NameSource::Extensions),
+    ("help", &["words"], NameSource::HelpTopics),
     ("hook", &["event"], NameSource::Events),
     ("hook", &["id", "ids"], NameSource::Hooks),
+    ("hook", &["from_trace"], NameSource::Traces),
     ("mcp", &["name", "names", "server"], NameSource::Servers),
     ("run", &["resume"], NameSource::Sessions),
     ("chat", &["resume"], NameSource::Sessions),
+    ("replay", &["event"], NameSource::Events),
+    ("replay", &["hook"], NameSource::Hooks),
+    ("replay", &["id"], NameSource::Traces),
+    ("replay", &["session"], NameSource::TraceSessions),
     ("session", &["id"], NameSource::Sessions),
     ("skill", &["name"], NameSource::Skills),
     ("trace", &["event"], NameSource::Events),
     ("trace", &["hook"], NameSource::Hooks),
-    ("trace", &["session"], NameSource::Sessions),
+    ("trace", &["id"], NameSource::Traces),
+    ("trace", &["session"], NameSource::TraceSessions),
 ];
 
 /// Commands whose name is that of something new.
@@ -90,6 +109,17 @@ fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandida
     match source {
         NameSource::Agents => AGENTS.iter().map(|agent| named(agent.name, agent.title)).collect(),
         NameSource::Events => EventKind::all().map(|kind| CompletionCandidate::new(kind.name())).collect(),
+        NameSource::EventsAndHooks => {
+            [NameSource::Events, NameSource::Hooks].into_iter().flat_map(|one| candidates(one, context)).collect()
+        }
+        NameSource::HelpTopics => {
+            let line = command_line();
+            let commands = line.get_subcommands().filter(|one| !one.is_hide_set());
+            let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
+            let commands = commands.map(|one| named(one.get_name(), &about(one)));
+            let codes = Code::ALL.iter().map(|code| named(code.id(), code.title()));
+            commands.chain([named("codes", "All codes of errors")]).chain(codes).collect()
+        }
         NameSource::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
         NameSource::Hooks => {
             let Ok(app) = App::load(context) else { return Vec::new() };
@@ -116,5 +146,26 @@ fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandida
             let (listed, _) = ollm_agent::list(&sessions(context)).unwrap_or_default();
             listed.iter().map(|one| named(&one.header.id, one.first.as_deref().unwrap_or_default())).collect()
         }
+        NameSource::TraceSessions => {
+            let mut seen = HashSet::new();
+            let records = recent(context);
+            let sessions = records.iter().filter(|record| !record.text("session").is_empty() && !record.is_test());
+            let once = sessions.filter(|record| seen.insert(record.text("session")));
+            once.map(|record| named(record.text("session"), record.text("time"))).collect()
+        }
+        NameSource::Traces => {
+            let about = |record: &Record| {
+                [record.text("time"), record.text("event"), record.text("subject")].join(" ").trim_end().to_owned()
+            };
+            recent(context).iter().take(MOST_TRACES).map(|record| named(record.id(), &about(record))).collect()
+        }
     }
+}
+
+/// The newest records of the trace but the tests of connections; none where it cannot be read.
+fn recent(context: &AppContext) -> Vec<Record> {
+    let (config, _) = ollm_catalog::configuration(&context.places, &|name| context.variable(name), &context.overrides);
+    let records = Records::open(trace_log(context, &config.trace()));
+    let real = |records: Records| records.flatten().filter(|record| !record.is_test()).take(MOST_RECORDS).collect();
+    records.map(real).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// The commands that change something and tell it in words alone.
 const CHANGING: &[&[&str]] = &[
+    &["completions", "install"],
     &["config", "set"],
     &["config", "unset"],
     &["disconnect"],

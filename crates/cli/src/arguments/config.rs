@@ -20,7 +20,7 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Give a setting a value in config.yaml; everything else in the file stays as it is
+    /// Give a setting a value in config.yaml; everything else in the file stays unchanged
     #[command(
         after_help = "VALUE is text, a number, true or false, a list such as \"a,b\" or \"[a, b]\", or a map such as \"{command: npx}\".\nSettings that guard something cannot be changed by an agent.\nmodel.apiKey is the key for the model's server. It is asked for, or read from standard input with \"-\", and kept in the\nsystem keyring, or in a file that only you can read where there is none."
     )]

@@ -46,7 +46,7 @@ pub(crate) enum ExtCommand {
         /// The extension's name; all of them without it
         name: Option<String>,
     },
-    /// Approve an extension exactly as it is now, with all its hooks
+    /// Approve an extension in its present state, with all its hooks
     Trust {
         /// The extension's name
         name: String,
@@ -65,7 +65,7 @@ pub(crate) enum ExtCommand {
     Install(InstallArguments),
     /// Update installed extensions from where they came from, and show only what is different
     #[command(
-        after_help = "Exit codes: 0 fine, 1 one of several was not updated, 3 the new version is refused, 5 it cannot be had or written.\nA lower version is refused unless `--to` names it."
+        after_help = "Exit codes: 0 fine, 1 one of several was not updated, 3 the new version is refused, 5 it cannot be had or written, 64 it is lower or was not accepted.\nA lower version is refused unless `--to` names it."
     )]
     Update(UpdateArguments),
     /// Hold an installed extension to a version, a commit or a digest
@@ -101,7 +101,7 @@ pub(crate) enum ExtCommand {
         after_help = "Only on a terminal, and only for the events of its golden cases: nothing is approved, and no other program runs its hooks."
     )]
     Dev {
-        /// The extension's folder
+        /// The extension's folder, or the name of one of yours
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
@@ -139,11 +139,14 @@ pub(crate) struct Acceptance {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArguments {
-    /// Words to look for in names, tags, descriptions and authors; everything without them
+    /// Words to look for in names, descriptions, tags and authors; everything without them
     pub(crate) words: Vec<String>,
     /// Ask no server; what was fetched before has to do
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Nothing is asked here; taken so that scripts can give it to every command
+    #[arg(long, short)]
+    pub(crate) yes: bool,
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
@@ -195,6 +198,9 @@ pub(crate) struct PinArguments {
     /// Take the pin away
     #[arg(long, conflicts_with = "value")]
     pub(crate) remove: bool,
+    /// Nothing is asked here; taken so that scripts can give it to every command
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Subcommand)]

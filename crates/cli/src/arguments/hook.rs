@@ -206,7 +206,7 @@ pub(crate) struct SwitchArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "In patterns `*` stands for any text and `?` for one character. The words of a pattern of commands must stand in one\ncommand, in this order; a pattern of files fits in any folder. Options with patterns may be given several times."
+    after_help = "In patterns `*` stands for any text and `?` for one character. The words of a pattern of commands must be in one\ncommand, in this order; a pattern of files fits in any folder. Options with patterns may be given several times."
 )]
 pub(crate) struct NewArguments {
     /// The hook's name

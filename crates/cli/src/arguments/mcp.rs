@@ -91,7 +91,7 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Approve a server exactly as it is declared now
+    /// Approve a server as now declared
     Trust {
         /// The server's name
         name: String,

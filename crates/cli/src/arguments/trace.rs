@@ -99,10 +99,11 @@ pub(crate) struct TraceFilters {
     /// Only events that did not continue
     #[arg(long)]
     pub(crate) blocked: bool,
-    /// Only events of the last so many seconds, minutes, hours or days, as in 30s, 10m, 2h, 1d
+    /// Only events of the last so many seconds, minutes, hours or days, as in 30s, 10m, 2h, 1d; or since a time in UTC, as in
+    /// 2026-01-02 or 2026-01-02T15:04:05Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only events that are at least so old, likewise
+    /// Only events that are at least so old, or until a time, likewise
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
 }
@@ -110,7 +111,7 @@ pub(crate) struct TraceFilters {
 /// How to show events.
 #[derive(Debug, Args)]
 pub(crate) struct TraceShape {
-    /// Print JSON, as it is stored; the same as --format json
+    /// Print JSON as stored; the same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// The form: JSON, in full for people, or one line for each event

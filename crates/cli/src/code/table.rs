@@ -1,16 +1,16 @@
-//! The one table of explanations, a row for each code.
+//! The table of explanations, one row for each code.
 
 use ollm_protocol::Code;
 
 use super::Explanation;
 
-/// What a person should know of a code.
+/// The explanation of a code.
 pub(super) fn explanation(code: Code) -> Explanation {
     let (why, example, mend) = row(code);
     Explanation { why, example, mend }
 }
 
-/// Why it happens, what leads to it, and what to do.
+/// The reason, an example, and the fix.
 #[expect(clippy::too_many_lines, reason = "a table has as many rows as there are codes")]
 fn row(code: Code) -> (&'static str, &'static str, &'static str) {
     match code {
@@ -60,9 +60,9 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "`ollm connect` lists the agents that are known.",
         ),
         Code::UnknownSetting => (
-            "The configuration, or the extension, has no setting of this name.",
+            "The configuration, the extension or a hook has no setting of this name.",
             "ollm config set hooks.timout 5000",
-            "`ollm config show` lists the settings. `ollm ext info NAME` lists those of an extension.",
+            "`ollm config show` lists the settings, `ollm ext info NAME` those of an extension, `ollm schema hooks` the keys of hooks.",
         ),
         Code::UnknownModel => (
             "The name of the model cannot be read, or the server does not have the model.",
@@ -120,7 +120,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "Correct the file at the marked place. `ollm hook validate FILE` or `ollm config validate` checks it again.",
         ),
         Code::UnknownKey => (
-            "A key of the file is none that is read there. It is ignored; often it is a slip of the keyboard.",
+            "A key of the file is none that is read there; often it is a slip of the keyboard. It is ignored, but for `requires` and `permissions` of a hook: that hook is not loaded.",
             "{\"hooks\": {\"before_tool\": [{\"command\": \"./guard\", \"tiemout\": 5000}]}}",
             "Correct the name. `ollm schema hooks` and `ollm schema config` print every key.",
         ),
@@ -150,7 +150,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "Rename one of them, or remove it. `ollm hook list` shows the ids.",
         ),
         Code::UnsafePath => (
-            "A command or file leads out of its folder, holds shell characters, or belongs to somebody else.",
+            "A command or file leads out of its folder, holds shell characters, or belongs to another user.",
             "{\"hooks\": {\"before_tool\": [{\"command\": \"../../bin/guard\"}]}}",
             "Keep the script beside its hook file, name the program alone, and put the rest into `args`.",
         ),
@@ -205,7 +205,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "Root has to correct the owner, the permissions or the content of the named file.",
         ),
         Code::ForeignFile => (
-            "A file of another program is not what ollm expects, so it was left as it is.",
+            "A file of another program is not what ollm expects, so it was left unchanged.",
             "mkdir ~/.claude\necho '[' > ~/.claude/settings.json\nollm connect claude",
             "Correct the named file or move it away, and try again.",
         ),
@@ -260,7 +260,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "Look at the content again. `ollm hook show ID --json` prints its digest.",
         ),
         Code::BrokenApprovals => (
-            "The list of approvals is damaged, belongs to somebody else, or its signature does not fit. Nothing counts as approved.",
+            "The list of approvals is damaged, belongs to another user, or its signature does not fit. Nothing counts as approved.",
             "echo '{' > ~/.ollm/trusted-hooks.json\nollm doctor",
             "`ollm trust status` says what is wrong. `ollm trust init` shows the list and signs it anew.",
         ),

@@ -1,18 +1,20 @@
-//! `ollm box`: one command in a box, on the person's own streams and terminal.
+//! `ollm box`: runs one command in a box, on the person's own streams and terminal.
+
+mod streams;
 
 use std::path::{Path, PathBuf};
 
 use ollm_app::command_box::{BoxPolicy, BoxStatus, BoxedOutcome, CommandBox};
 use ollm_app::{AppContext, AppError};
 use ollm_catalog::{Severity, configuration};
-use ollm_process::{Children, End, Job, find_program};
+use ollm_process::{Children, End, Job, SignalShield, find_program};
 use ollm_protocol::Code;
 
 use crate::arguments::BoxArguments;
 use crate::error::Failure;
 use crate::output::Output;
 
-/// A command that a signal ended exits with this and the signal's number, as in a shell.
+/// The exit code of a command that a signal ended is this plus the signal's number, as in a shell.
 const SIGNALLED: i32 = 128;
 
 pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -41,7 +43,16 @@ pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut O
         ..Job::new(program(Path::new(command), context)?)
     };
     let children = Children::new();
-    let BoxedOutcome { outcome, notes } = made.run(&children, job, |job| children.run_attached(&job));
+    // The command gets a signal that asks us to end. Afterwards its effects are still compared.
+    let _shield = SignalShield::raise();
+    let BoxedOutcome { outcome, notes } = made.run(&children, job, |job| {
+        streams::with_words(|| {
+            let outcome = children.run_attached(&job);
+            // Otherwise we would wait for processes that keep writing.
+            children.kill_adopted();
+            outcome
+        })
+    });
     for note in notes {
         output.tell(&note);
     }
@@ -53,7 +64,7 @@ pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut O
     }
 }
 
-/// Where the program is; relative folders of the search path do not count, as for hooks.
+/// The path of the program. Relative folders of the search path are ignored, as for hooks.
 fn program(command: &Path, context: &AppContext) -> Result<PathBuf, Failure> {
     if command.components().count() > 1 || command.is_absolute() {
         return Ok(context.cwd.join(command));

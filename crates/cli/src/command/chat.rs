@@ -1,10 +1,10 @@
-//! `ollm chat`: a conversation with a model. Where lines come from and how it is shown is the business of a [`ChatFront`]: the
-//! plain terminal's here, the panel's in `tui/chat`.
+//! `ollm chat`: a conversation with a model. A [`ChatFront`] provides the input and shows the output: for the plain
+//! terminal here, for the panel in `tui/chat`.
 
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, Resume, SessionKind, SessionOptions, SessionSetup};
-use ollm_app::{AppContext, LiveApp, ReloadWatcher, Shared, tell_undeclared};
+use ollm_app::{AppContext, LiveApp, ReloadWatcher, SharedPort, tell_undeclared};
 
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
@@ -28,18 +28,18 @@ pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut
     let cancel = Cancel::default();
     let mut front = LineFront::new(context, &cancel, output.asker().spinner())?;
     let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
-    // A person who leaves is done; a signal that ended us says so to the sender.
+    // If a signal ended the conversation, the exit code says so.
     if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }
 }
 
-/// How a conversation ends.
+/// The end of a conversation.
 enum ChatEnd {
     Code(u8),
-    /// Another one begins: a new one, or an earlier one that goes on.
+    /// Another conversation begins: a new one, or an earlier one that continues.
     Anew(Option<Resume>),
 }
 
-/// Talks until the person leaves: one conversation after the other.
+/// Runs one conversation after the other, until the person leaves.
 pub(crate) fn converse(
     mut options: SessionOptions,
     context: &AppContext,
@@ -80,12 +80,12 @@ fn talk(
 ) -> Result<ChatEnd, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     let context = app.read().context().clone();
-    // What changes while the session begins counts as well.
+    // Changes while the session starts count too.
     let watcher = ReloadWatcher::new(&app.read(), &context);
     let (model, state) = (host.model(), host.shell_box.name());
     output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let approve = Box::new(CallApprover::new(output.asker().clone(), &cancel));
-    let shared = Shared::new(output);
+    let shared = SharedPort::new(output);
     let show = front.show(&shared, &cancel);
     front.listen(&app.read().engine.bus);
     let hooks_context = HookContext { app, notices: &shared };
@@ -109,6 +109,7 @@ fn talk(
     front.status(&chat.status());
     front.work(false);
     let end = chat.listen(front);
+    chat.files.tell_rest(&mut chat.session);
     chat.session.end();
     end
 }
@@ -116,16 +117,16 @@ fn talk(
 struct Chat<'a, 'o> {
     session: Session<'a>,
     hooks_context: HookContext<'a, 'o>,
-    output: &'a Shared<&'o mut Output>,
+    output: &'a SharedPort<&'o mut Output>,
     cancel: Cancel,
     id: String,
     watcher: ReloadWatcher,
     files: ChatFiles,
-    /// What the next conversation begins with.
+    /// The options of the next conversation.
     options: &'a mut SessionOptions,
 }
 
-/// What comes after an input.
+/// The step after an input.
 enum After {
     More,
     Leave,
@@ -133,7 +134,7 @@ enum After {
 }
 
 impl Chat<'_, '_> {
-    /// Takes inputs until one of them ends the conversation.
+    /// Handles inputs until one of them ends the conversation.
     fn listen(&mut self, front: &mut dyn ChatFront) -> Result<ChatEnd, Failure> {
         let app = self.hooks_context.app;
         loop {
@@ -161,7 +162,7 @@ impl Chat<'_, '_> {
         }
     }
 
-    /// Takes in what has changed since the last turn, and tells hooks of files.
+    /// Reloads changes since the last turn, and tells hooks of changed files.
     fn catch_up(&mut self, front: &mut dyn ChatFront) {
         if self.reload() {
             front.listen(&self.hooks_context.app.read().engine.bus);
@@ -176,7 +177,7 @@ impl Chat<'_, '_> {
         front.status(&self.status());
     }
 
-    /// Reads what has changed; whether anything has.
+    /// Reloads changed files; returns whether anything changed.
     fn reload(&mut self) -> bool {
         let news = self.watcher.begin(self.hooks_context.app);
         news.as_ref().inspect(|news| self.output.lock().tell(news)).is_some()
@@ -186,6 +187,7 @@ impl Chat<'_, '_> {
         ChatStatus {
             session: self.id.clone(),
             model: self.session.model().to_owned(),
+            typed_model: self.options.model.clone(),
             approval: self.session.approval().name(),
             messages: self.session.messages().len(),
         }

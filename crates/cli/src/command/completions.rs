@@ -1,4 +1,4 @@
-//! `ollm completions`: what a shell needs to complete our commands, and the answers when it asks.
+//! `ollm completions`: the scripts for shells that complete our commands, and the answers to these shells.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use serde_json::json;
 
 use crate::arguments::{CompletionShell, CompletionsArguments, CompletionsCommand, completed_line};
 use crate::error::{Failure, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 
-/// The variable that names the shell that asks.
+/// The variable that names the asking shell.
 pub(crate) const ASKED_BY: &str = "COMPLETE";
 const NAME: &str = "ollm";
 
@@ -31,22 +31,22 @@ pub(crate) fn complete(
     let context = Arc::new(context.clone());
     let mut answer = Vec::new();
     let written = shell.write_complete(&mut completed_line(&context), words.to_vec(), Some(&context.cwd), &mut answer);
-    // A shell that gets no answer offers nothing; what went wrong would be typed into the line.
+    // On a failure the shell offers nothing; an error message would appear in the typed line.
     if written.is_ok() { output.bytes(&answer, &[], OK) } else { Ok(OK) }
 }
 
 pub(super) fn run(arguments: &CompletionsArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match (&arguments.command, arguments.shell) {
-        (Some(CompletionsCommand::Install { shell, json }), _) => install(*shell, *json, context, output),
+        (Some(CompletionsCommand::Install { shell }), _) => install(*shell, context, output),
         (None, Some(shell)) => output.bytes(&script(shell)?, &[], OK),
         (None, None) => Err(Failure::usage("name a shell")),
     }
 }
 
-/// The script that has a shell ask us.
+/// The script that makes a shell ask us.
 fn script(shell: CompletionShell) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::new(Code::NotWritten, format!("the script cannot be made: {why}"));
-    let name = shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let name = shell.name();
     let shells = Shells::builtins();
     let completer: &dyn EnvCompleter =
         shells.completer(&name).ok_or_else(|| failed(format!("`{name}` is not known")))?;
@@ -55,12 +55,13 @@ fn script(shell: CompletionShell) -> Result<Vec<u8>, Failure> {
     Ok(script)
 }
 
-fn install(
-    shell: Option<CompletionShell>,
-    as_json: bool,
-    context: &AppContext,
-    output: &mut Output,
-) -> Result<u8, Failure> {
+impl CompletionShell {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+fn install(shell: Option<CompletionShell>, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let named = context.variable("SHELL").unwrap_or_default();
     let usual = Path::new(&named)
         .file_name()
@@ -72,13 +73,11 @@ fn install(
     let (file, further) = place(shell, context)?;
     write_atomic(&file, &script(shell)?)
         .map_err(|error| Failure::new(Code::NotWritten, format!("{} cannot be written: {error}", file.display())))?;
-    if as_json {
-        return output.pretty_json(&json!({"file": file, "further": further})).map(|_| OK);
-    }
-    output.line(&format!("{} is written; {further}", file.display()))
+    output.changed(json!({"completions": shell.name(), "file": shown(&file)}));
+    output.line(&format!("saved to {}; {further}", file.display()))
 }
 
-/// Where a shell looks for such a script, and what else a person has to do.
+/// The file that a shell reads such a script from, and what else a person has to do.
 fn place(shell: CompletionShell, context: &AppContext) -> Result<(PathBuf, String), Failure> {
     let home = context.places.user_home.clone().ok_or_else(|| {
         Failure::new(Code::NoFolder, "the home folder is not known")

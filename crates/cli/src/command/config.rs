@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::remedy::COMMANDS;
 
-/// Where the settings of extensions begin.
+/// The prefix of the settings of extensions.
 const OF_EXTENSIONS: &str = "extensions.settings.";
 
 mod get;
@@ -62,8 +62,8 @@ fn load_migrated(context: &AppContext, output: &mut Output) -> (Config, Vec<Prob
     }
 }
 
-/// What applies, with what extensions make of their settings in the place of what was said about them; and which of these
-/// wait for an extension that is not on.
+/// Replaces the settings of extensions by the values that the extensions make of them. Returns the settings of
+/// extensions that are not on.
 fn applying(config: &mut Config, context: &AppContext, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
     let (switches, _) = Switches::load(&context.switches());
     let extensions = ollm_app::extensions(context, config, &switches, problems);
@@ -89,7 +89,7 @@ fn setting_path(extension: &str, setting: &str) -> String {
     format!("{OF_EXTENSIONS}{extension}.{setting}")
 }
 
-/// Hides what is set for an extension unless its manifest can be read and says that this is no secret.
+/// Hides a setting of an extension, unless its readable manifest says that it is no secret.
 fn hide_unknown(setting: &mut Setting, extensions: &Extensions) {
     let Some((extension, name)) = setting.path.strip_prefix(OF_EXTENSIONS).and_then(|rest| rest.split_once('.')) else {
         return;
@@ -105,7 +105,7 @@ fn is_fatal(problems: &[Problem]) -> bool {
     problems.iter().any(|problem| problem.severity == Severity::Fatal)
 }
 
-/// A setting as a program reads it.
+/// A setting as JSON.
 fn entry(setting: &Setting, value: &Value) -> Value {
     let mut entry = json!({"key": setting.path, "value": value, "layer": setting.origin.layer()});
     let Some(map) = entry.as_object_mut() else { return entry };
@@ -123,7 +123,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
     entry
 }
 
-/// A problem as a program reads it.
+/// A problem as JSON.
 pub(crate) fn problem_entry(problem: &Problem) -> Value {
     json!({
         "code": problem.code.id(),
@@ -139,7 +139,8 @@ pub(crate) fn problem_entry(problem: &Problem) -> Value {
     })
 }
 
-/// The value without what may be a secret: names tell in what people named, and the form of well-known tokens anywhere.
+/// The value without possible secrets. Names show secrets in people's own values, and known token forms show them
+/// anywhere.
 fn discreet(setting: &Setting) -> Value {
     let name = setting.path.rsplit('.').next().unwrap_or_default();
     if setting.key.is_open() { hidden(name, &setting.value) } else { setting.value.clone() }
@@ -155,7 +156,7 @@ fn hidden(name: &str, value: &Value) -> Value {
     }
 }
 
-/// A value on one line: text as it is, everything else as JSON.
+/// A value on one line: text without quotes, everything else as JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -164,13 +165,13 @@ fn origin(setting: &Setting, context: &AppContext) -> String {
     setting.origin.shown(context.places.user_home.as_deref())
 }
 
-/// A file for people, with `~` for their home.
+/// A file's path for people, with `~` for the home.
 fn short(file: &Path, context: &AppContext) -> String {
     let below = context.places.user_home.as_ref().and_then(|home| file.strip_prefix(home).ok());
     below.map_or_else(|| file.display().to_string(), |below| format!("~/{}", below.display()))
 }
 
-/// Why a change was not made, and the way out.
+/// The failure for a refused change, with the remedy.
 pub(crate) fn refused(error: EditError) -> Failure {
     let message = error.to_string();
     match error {

@@ -1,17 +1,18 @@
-//! `ollm connect`, `disconnect` and `import`: whether other agents ask us, telling them to, and taking over their hooks.
+//! `ollm connect`, `disconnect` and `import`: shows whether other agents ask us, makes them ask or stop asking, and
+//! imports their hooks.
 
 use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
-use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
+use ollm_app::connect::{self, AgentStatus, Asker, Caller, Link, LinkState, Plan, Scope, ShellCalls};
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
 use ollm_catalog::Config;
-use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use ollm_protocol::units::{self, iso};
+use ollm_protocol::{Code, EventKind};
 use serde_json::{Value, json};
 
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
@@ -58,7 +59,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
     output.busy("trying the line with an event");
-    connect::try_line(agent, scope, program, context).map_err(|why| {
+    connect::try_lines(agent, scope, context).map_err(|why| {
         Failure::new(Code::LineFails, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
     })?;
@@ -75,8 +76,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     Ok(OK)
 }
 
-/// Whoever lets an agent ask should know what would not answer: the agent itself shows nobody that a file cannot be read, or
-/// that a hook failed.
+/// Warns of unreadable files and failing hooks, because the agent itself does not show them.
 fn tell_what_fails(context: &AppContext, output: &mut Output) {
     match App::load(context) {
         Ok(app) => {
@@ -109,13 +109,13 @@ pub(super) fn disconnect(
     }
     let mut failed = None;
     for (agent, scope) in agents.iter().flat_map(|agent| scopes.iter().map(move |scope| (agent, *scope))) {
-        // Where an agent has no such place there is nothing to take out.
+        // An agent without such a file has no entries to remove.
         if arguments.all && connect::place(agent, scope, context).is_err() {
             continue;
         }
         match take_out(agent, scope, arguments, context, output) {
             Err(failure) if arguments.all => {
-                // One file that cannot be changed keeps no other agent connected.
+                // If one file cannot be changed, the other agents are disconnected nevertheless.
                 if let Some(before) = failed.replace(failure) {
                     output.tell(&before.message);
                 }
@@ -126,7 +126,7 @@ pub(super) fn disconnect(
     failed.map_or(Ok(OK), Err)
 }
 
-/// Has one agent ask us no more, by its settings of one scope.
+/// Removes our entries from one agent's settings of one scope.
 fn take_out(
     agent: &AgentDialect,
     scope: Scope,
@@ -191,14 +191,14 @@ fn carry_out(plan: &Plan<'_>, context: &AppContext, output: &mut Output) -> Resu
     Ok(())
 }
 
-/// Tells programs which files changed; `what` says whether we were written into them, or taken out of them.
+/// Reports the changed files to programs; `what` says whether our entries were added or removed.
 fn tell_changed(plan: &Plan<'_>, what: &str, output: &mut Output) {
     for file in plan.files.iter().filter(|file| file.changes()) {
         output.changed(json!({"agent": plan.agent.name, what: shown(&file.path)}));
     }
 }
 
-/// An agent whose commands are rewritten for a box that is not there could run none.
+/// Fails if there is no box: an agent whose commands are rewritten for a box could then run none.
 fn need_box(context: &AppContext) -> Result<(), Failure> {
     let made = CommandBox::by_policy(BoxPolicy::On, context, &Config::default());
     match made.status() {
@@ -222,7 +222,7 @@ pub(super) fn own_program(context: &AppContext) -> Result<&Path, Failure> {
 fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let all = connect::agents(context);
     if as_json {
-        output.pretty_json(&all.iter().map(entry).collect())?;
+        output.pretty_json(&all.iter().map(|status| entry(status, context)).collect())?;
     } else {
         context.tell_notices(output);
         let head = ["AGENT", "STATE", "NAME", "VERSION", "LAST ASKED"];
@@ -251,7 +251,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
     Ok(if all.iter().any(faulty) { FINDING } else { OK })
 }
 
-/// Says by which files an agent asks more than once, what becomes of that, and how it ends.
+/// Says which files make an agent ask more than once, what the effect is, and how to stop it.
 fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
     if status.askers.len() < 2 {
         return;
@@ -273,7 +273,7 @@ fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
     output.tell(&format!("{} is told to ask more than once at an event, by {files}; {then}", agent.title));
 }
 
-/// The command that has an agent ask by this file no more.
+/// The command that stops an agent from asking by this file.
 fn way_out(asker: &Asker) -> String {
     let project = if asker.scope == Scope::Project { " --project" } else { "" };
     format!("ollm disconnect {}{project}", asker.agent)
@@ -294,8 +294,12 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
                 "can": possible(event),
             })
         });
-        output
-            .pretty_json(&json!({"id": agent.name, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
+        output.pretty_json(&json!({
+            "id": agent.name,
+            "checked": agent.checked,
+            "newsAt": agent.tells_news_at().map(EventKind::name),
+            "events": events.collect::<Vec<_>>(),
+        }))?;
         return Ok(OK);
     }
     let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"];
@@ -310,6 +314,12 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
     });
     output.text(&table(head, body))?;
     output.tell(&format!("checked against: {}", agent.checked));
+    if agent.tells_news_at().is_none() {
+        output.tell(&format!(
+            "{} has no place to tell of hooks that failed or did not run; `ollm connect` and `ollm doctor` tell of them",
+            agent.title
+        ));
+    }
     Ok(OK)
 }
 
@@ -346,7 +356,7 @@ fn ago(time: SystemTime) -> String {
     if time.as_secs() < 60 { "just now".to_owned() } else { format!("{} ago", units::approximately(time)) }
 }
 
-fn entry(status: &AgentStatus) -> Value {
+fn entry(status: &AgentStatus, context: &AppContext) -> Value {
     let links = status.links.iter().map(|link| {
         let name = match &link.state {
             LinkState::Connected => "connected",
@@ -372,7 +382,12 @@ fn entry(status: &AgentStatus) -> Value {
             "endedBy": way_out(asker),
         })
     });
-    let shell = if connect::can_box(status.agent) { "possible" } else { "net only" };
+    let is_boxed = |link: &Link| connect::shell_calls(status.agent, link.scope, context) == ShellCalls::InBox;
+    let shell = match connect::can_box(status.agent) {
+        true if status.links.iter().any(is_boxed) => "on",
+        true => "possible",
+        false => "net only",
+    };
     json!({
         "id": status.agent.name,
         "box": shell,

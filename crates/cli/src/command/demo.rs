@@ -1,7 +1,7 @@
-//! `ollm demo`: a whole session in a throwaway home, with a written model.
+//! `ollm demo`: a whole session in a throwaway home, with a scripted model.
 //!
-//! Everything else is real: files are written, loaded, approved and run as a user's would be, the server is a process
-//! that speaks MCP, the agent is that of `ollm run`.
+//! Everything else is real. Files are written, loaded, approved and run like a user's. The server is a process that
+//! speaks MCP, and the agent is that of `ollm run`.
 
 use std::time::Instant;
 
@@ -29,11 +29,11 @@ const PROMPT: &str = "Please do what ticket DEMO-7 asks for, and push it.";
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let root = stage::Throwaway::new().map_err(|error| unwritable(&error))?;
     let cancel = Cancel::default();
-    // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
+    // On a request to end, we wait for hooks and server to end and for the folder to be removed.
     let stop = Stop::listen_for(&cancel, || {});
     let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
     stage::approve(&App::load(&context)?)?;
-    // The story has a hook that nobody approved, and nobody is to be asked about it.
+    // The story has an unapproved hook, and no person should be asked about it.
     let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = LiveApp::new(app);
@@ -73,7 +73,7 @@ fn say(mut session: Session<'_>) -> Vec<Turn> {
     turns
 }
 
-/// The model's answers are written for exactly this story: one that goes another way is a bug.
+/// The exit code. The model's answers are written for exactly this story, so any other outcome is a bug.
 fn exit(turns: &[Turn], stop: &Stop) -> Result<u8, Failure> {
     match turns.iter().map(|turn| &turn.end).find(|end| **end != TurnEnd::Done) {
         None => Ok(OK),
@@ -95,11 +95,10 @@ fn unwritable(error: &std::io::Error) -> Failure {
 }
 
 const INTRODUCTION: &str = "\
-\x1b[1mA session in a throwaway home.\x1b[0m The model's answers are written down; all else is real: the project with a typo in
+\x1b[1mA session in a throwaway home.\x1b[0m The model's answers are recorded; all else is real: the project with a typo in
 greet.sh, the extension `house-rules`, the MCP server `tickets`, and hooks in four dialects.
 ";
 const FAREWELL: &str = "
-\x1b[2mNothing of it is left. `ollm run PROMPT` does the same with a model and hooks of yours, `ollm hook new` writes the first
-hook, and other agents ask your hooks with\x1b[0m
-echo '{\"event\": \"before_tool\", \"data\": {…}}' | ollm hook run
+\x1b[2mNothing of it is left. Next: `ollm hook new no-force` writes a hook, `ollm connect` lists the agents that can ask it, and
+`ollm run PROMPT` does the same as this with a model and hooks of yours.\x1b[0m
 ";

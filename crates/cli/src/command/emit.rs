@@ -1,25 +1,25 @@
-//! `ollm emit`: an event of one's own, or any other, for people and scripts.
+//! `ollm emit`: sends an event of the person's own, or any other, for people and scripts.
 
 use ollm_app::dispatch::{Manner, dispatch};
 use ollm_app::outcome::to_json;
 use ollm_app::{AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::Code;
 use ollm_protocol::dialect::{self, OLLM};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::EmitArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
+use crate::problem::json_input;
 use crate::timeline::timeline;
 
 pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let data: Value = serde_json::from_str(&arguments.data).map_err(|error| {
-        Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}"))
-            .hint("--data takes one JSON value, for instance --data '{\"target\": \"staging\"}'")
+    let data = json_input("--data", &arguments.data, Code::InvalidEvent).map_err(|failure| {
+        failure.hint("--data takes one JSON value, for instance --data '{\"target\": \"staging\"}'")
     })?;
     let request = match dialect::event_named(&arguments.name) {
         Ok(_) => json!({"event": arguments.name, "data": data}),
-        // Every other name is somebody's own event, though it may have been meant to be one of ours.
+        // Any other name is a custom event, though the person may have misspelled one of ours.
         Err(unknown) => {
             if let Some(nearest) = unknown.nearest {
                 let name = &arguments.name;
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut 
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
     let request = request.map_err(|error| Failure::new(Code::InvalidEvent, error.to_string()))?;
-    refuse_too_deep(context)?;
+    refuse_too_deep("the event is not sent", context)?;
     let event = sent_by_hook(request.event, context);
     output.busy("running hooks");
     let outcome = dispatch(&event, Manner::default(), context, output)?;

@@ -1,10 +1,10 @@
-//! `ollm ext …`: extensions, each approved, switched and set as a whole.
+//! `ollm ext …`: manages extensions, each approved, switched and set as a whole.
 
 use std::sync::Arc;
 
 use ollm_app::approving::Uncovered;
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, State};
+use ollm_catalog::{Extension, ExtensionState};
 use ollm_protocol::{Code, Hook, Layer, did_you_mean};
 use ollm_shell::shell_word;
 use ollm_trust::{Approval, Standing, extension_keys};
@@ -58,18 +58,18 @@ pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mu
     }
 }
 
-/// Whether an extension is approved as it is now.
+/// The approval state of an extension.
 #[derive(Debug)]
-struct Approved {
+struct ExtensionApproval {
     trust: &'static str,
     digest: Option<String>,
-    /// Why it does not run as it is, beside what is wrong with its manifest.
+    /// The reason why it does not run in its present state, apart from problems with its manifest.
     problem: Option<String>,
-    /// Whether others could change what would run, so that no hook of it does.
+    /// Whether other users could change its programs, so that none of its hooks runs.
     exposed: bool,
 }
 
-fn approved(extension: &Extension, app: &App) -> Approved {
+fn approved(extension: &Extension, app: &App) -> ExtensionApproval {
     match app.engine.trust.tree_digest(&extension.root) {
         Ok(digest) => {
             let standing = app.engine.trust.extension_standing(&extension.name, &extension.root, &digest);
@@ -78,22 +78,25 @@ fn approved(extension: &Extension, app: &App) -> Approved {
             let standing = if changed.is_some() { Standing::Modified } else { standing };
             let exposure = exposed_hook(extension, app);
             let (exposed, problem) = (exposure.is_some(), exposure.or(changed));
-            Approved { trust: word(standing), digest: Some(digest.to_string()), problem, exposed }
+            ExtensionApproval { trust: word(standing), digest: Some(digest.to_string()), problem, exposed }
         }
-        Err(why) => {
-            Approved { trust: word(Standing::Unknown), digest: None, problem: Some(why.to_string()), exposed: false }
-        }
+        Err(why) => ExtensionApproval {
+            trust: word(Standing::Unknown),
+            digest: None,
+            problem: Some(why.to_string()),
+            exposed: false,
+        },
     }
 }
 
-/// Why no hook of an extension runs, whoever approved it: others can write to its files.
+/// The reason why no hook of an extension runs even after an approval: other users can write to its files.
 fn exposed_hook(extension: &Extension, app: &App) -> Option<String> {
     let owned = |hook: &Hook| app.engine.trust.owned(hook, &app.engine.environment().trust_context());
     let why = extension.hooks.iter().find_map(|hook| owned(hook).err())?;
     Some(format!("no hook of it runs: {why}"))
 }
 
-/// Why an approved extension is not approved as it is: a hook depends on the program that runs it as well.
+/// The reason why an approved extension is no longer approved: a hook also depends on the program that runs it.
 fn changed_hook(extension: &Extension, app: &App) -> Option<String> {
     let trust = &app.engine.trust;
     let is_changed = |hook: &&Arc<Hook>| {
@@ -119,8 +122,8 @@ fn named<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     app.extensions.get(name).ok_or_else(|| unknown(name, app))
 }
 
-/// The extension with this name, if its manifest can be understood; one that lacks only a setting or another extension can
-/// be approved and switched on before that is there. What is broken must not take the place of a good approval.
+/// The extension with this name, if its manifest can be understood. A person can approve it and switch it on before a
+/// missing setting or needed extension is there. A broken extension must not replace a good approval.
 fn understood<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     let extension = named(name, app)?;
     if extension.is_broken() { loaded(name, app) } else { Ok(extension) }
@@ -130,8 +133,10 @@ fn understood<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
 fn loaded<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     let extension = named(name, app)?;
     match &extension.state {
-        State::Failed(why) => Err(Failure::new(Code::NotLoaded, format!("extension `{name}` cannot be loaded: {why}"))),
-        State::On | State::Off(_) => Ok(extension),
+        ExtensionState::Failed(why) => {
+            Err(Failure::new(Code::NotLoaded, format!("extension `{name}` cannot be loaded: {why}")))
+        }
+        ExtensionState::On | ExtensionState::Off(_) => Ok(extension),
     }
 }
 
@@ -152,7 +157,7 @@ fn scope(extension: &Extension) -> &'static str {
     }
 }
 
-/// What an approval of an extension as a whole is worth now; nothing for one that is not here.
+/// The present state of an extension's approval; `None` if the extension is not here.
 pub(crate) fn standing(approval: &Approval, app: &App) -> Option<Standing> {
     let name = approval.id.strip_prefix("extension:")?;
     let here = |one: &&Extension| one.name == name && one.root.display().to_string() == approval.source;
@@ -161,13 +166,13 @@ pub(crate) fn standing(approval: &Approval, app: &App) -> Option<Standing> {
     Some(app.engine.trust.extension_standing(&extension.name, &extension.root, &digest))
 }
 
-/// Withdraws the approval of an extension and of its hooks; false when there was none.
+/// Withdraws the approval of an extension and of its hooks; false if there was none.
 pub(crate) fn revoke(extension: &Extension, app: &App) -> Result<bool, Failure> {
     let removed = app.engine.trust.withdraw(&approval_keys(extension, app)).map_err(|error| unchanged(&error))?;
     Ok(removed > 0)
 }
 
-/// What the approvals of an extension and of its hooks are filed under.
+/// The keys of the approvals of an extension and of its hooks.
 pub(crate) fn approval_keys(extension: &Extension, app: &App) -> Vec<(String, String)> {
     let hooks = app.hooks_of(extension);
     extension_keys(&extension.name, &extension.root, hooks.iter().map(|hook| &**hook))

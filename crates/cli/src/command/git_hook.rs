@@ -1,8 +1,8 @@
-//! `ollm git-hook`: the commits of a repository as events.
+//! `ollm git-hook`: sends the commits of a repository as events.
 
 use ollm_app::dispatch::{Manner, dispatch};
-use ollm_app::git_hook::{Entry, Place, event};
-use ollm_app::{AppContext, refuse_agents};
+use ollm_app::git_hook::{CommitHookPlace, Entry, event};
+use ollm_app::{AppContext, refuse_agents, refuse_too_deep};
 use serde_json::json;
 
 use super::connect::own_program;
@@ -16,6 +16,7 @@ pub(super) fn run_command(command: &GitHookCommand, context: &AppContext, output
         GitHookCommand::Uninstall => uninstall(context, output),
         GitHookCommand::Status { json } => status(*json, context, output),
         GitHookCommand::Run { message } => {
+            refuse_too_deep("no commit", context)?;
             let outcome = dispatch(&event(message, context)?, Manner::default(), context, output)?;
             if outcome.continues() {
                 return Ok(OK);
@@ -30,7 +31,7 @@ pub(super) fn run_command(command: &GitHookCommand, context: &AppContext, output
 
 fn install(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change what a repository runs")?;
-    let place = Place::find(context)?;
+    let place = CommitHookPlace::find(context)?;
     let changed = place.install(own_program(context)?)?;
     if changed {
         output.changed(json!({"file": shown(&place.file)}));
@@ -40,15 +41,21 @@ fn install(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if place.entry(context)? != Entry::Works {
         output.tell("but ollm is not on your PATH, where the line looks for it: put it there");
     }
+    if place.is_lefthooks() {
+        output.tell(
+            "`lefthook install` writes that file anew, without this line: install again then, or have lefthook.yml run \
+             `ollm git-hook run {1}` at commit-msg instead",
+        );
+    }
     if place.is_shared {
-        output.tell("that file is part of the repository: whoever has it and has no ollm is told so, and can commit");
+        output.tell("that file is part of the repository: people without ollm are told so, and can commit");
     }
     Ok(OK)
 }
 
 fn uninstall(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change what a repository runs")?;
-    let place = Place::find(context)?;
+    let place = CommitHookPlace::find(context)?;
     let file = place.file.display();
     let changed = place.uninstall()?;
     if changed {
@@ -63,7 +70,7 @@ fn uninstall(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
 }
 
 fn status(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let place = Place::find(context)?;
+    let place = CommitHookPlace::find(context)?;
     let entry = place.entry(context)?;
     let code = if entry == Entry::Works { OK } else { FINDING };
     if as_json {

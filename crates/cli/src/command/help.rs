@@ -1,4 +1,4 @@
-//! `ollm help`: what a command does, or what the code of an error means.
+//! `ollm help`: explains a command, or the code of an error.
 
 use std::ffi::OsString;
 

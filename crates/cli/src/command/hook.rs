@@ -16,7 +16,7 @@ mod new;
 mod plan;
 mod rules;
 pub(crate) mod run;
-mod show;
+pub(crate) mod show;
 mod switch;
 mod test;
 mod trigger;
@@ -26,10 +26,11 @@ mod validate;
 pub(crate) use host::misused;
 pub(crate) use list::overview;
 pub(crate) use new::project_folder;
-pub(crate) use show::{State as HookState, states as hook_states, text as hook_text};
+pub(crate) use rules::narrowed;
+pub(crate) use show::{HookState, states as hook_states, text as hook_text};
 pub(crate) use test::{cases as run_cases, cases_text, stamps};
 
-/// The event that stands on the command line.
+/// The event on the command line.
 pub(crate) fn given_event(name: &str, data: Option<&str>) -> Result<Event, Failure> {
     Ok(event::given(name, data)?.event)
 }

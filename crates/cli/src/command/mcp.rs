@@ -4,15 +4,16 @@ use std::io::Read;
 
 use ollm_app::AppContext;
 use ollm_app::approving::Uncovered;
-use ollm_app::servers::{Live, ServerEntry, Servers};
+use ollm_app::servers::{DeclaredServer, LiveServers, Servers};
 use ollm_mcp::CallError;
 use ollm_store::one_line;
 use serde_json::{Map, Value};
 
 use crate::arguments::mcp::McpCommand;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
+use crate::problem::json_input;
 
 use offered::Sort;
 use ollm_protocol::Code;
@@ -33,7 +34,7 @@ mod trust;
 
 pub(crate) use status::{ServerOverview, overview};
 
-/// More is not read from standard input.
+/// The limit of standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
 
 pub(super) fn run_command(command: McpCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -51,7 +52,7 @@ pub(super) fn run_command(command: McpCommand, context: &AppContext, output: &mu
             offered::run(Sort::Resources, &server, (uri, Map::new()), context, json, output)
         }
         McpCommand::Prompts { server, prompt, args, json } => {
-            offered::run(Sort::Prompts, &server, (prompt, object(args.as_deref())?), context, json, output)
+            offered::run(Sort::Prompts, &server, (prompt, object("--args", args.as_deref())?), context, json, output)
         }
         McpCommand::Trust { name, digest, uncovered } => {
             trust::approve(&name, digest.as_deref(), Uncovered::of_flag(uncovered), context, output)
@@ -64,12 +65,12 @@ pub(super) fn run_command(command: McpCommand, context: &AppContext, output: &mu
     }
 }
 
-/// One server that may be started, ready for questions; whatever comes of them, it is ended.
+/// Prepares one server that may be started, asks its questions, and ends the server in every case.
 fn with_server<T>(
     servers: &Servers<'_>,
     name: &str,
     output: &mut Output,
-    question: impl FnOnce(&Live, &ServerEntry, &mut Output) -> Result<T, Failure>,
+    question: impl FnOnce(&LiveServers, &DeclaredServer, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let known = servers.find(name)?;
     if let Some(error) = servers.refusal(known) {
@@ -78,43 +79,43 @@ fn with_server<T>(
     with_live(servers, &[known], output, |live, output| question(live, known, output))
 }
 
-/// These servers, ready to be started; whatever comes of it, they are ended, and a signal is how we exit.
+/// Prepares these servers and ends them in every case; a signal decides our exit code.
 fn with_live<T>(
     servers: &Servers<'_>,
-    chosen: &[&ServerEntry],
+    chosen: &[&DeclaredServer],
     output: &mut Output,
-    work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
+    work: impl FnOnce(&LiveServers, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let stop = Stop::listen_beside(output.asker());
     output.busy(&match chosen {
         [one] => format!("waiting for {}", one_line(&one.spec.label())),
         several => format!("waiting for {} servers", several.len()),
     });
-    let live = Live::new(servers, chosen, stop.cancel(), output)?;
+    let live = LiveServers::new(servers, chosen, stop.cancel(), output)?;
     let done = work(&live, output);
     live.close(output);
     output.idle();
     stop.failure().map_or(done, Err)
 }
 
-/// The exit code of a look at all servers: files that cannot be understood are no success.
+/// The exit code of a look at all servers: a failure if a file cannot be understood.
 fn code(servers: &Servers<'_>) -> u8 {
-    if servers.unloaded().is_some() { Kind::Configuration as u8 } else { OK }
+    if servers.unloaded().is_some() { ErrorKind::Configuration as u8 } else { OK }
 }
 
-/// A server that gave no answer.
+/// The failure for a server that gave no answer.
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
 fn unanswered(error: CallError) -> Failure {
     let text = error.to_string();
     let failure = Failure::new(Code::ServerFailed, &text);
-    // Who said nothing has no log to look at.
+    // A server that said nothing has no log.
     if !text.contains("its last words:") {
         return failure;
     }
     failure.hint(format!("`ollm mcp logs {}` shows all that it said", ollm_shell::shell_word(&error.server)))
 }
 
-/// What stands on standard input, as far as anybody would write it.
+/// Standard input as text, up to the limit.
 fn read_input() -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut text);
@@ -122,12 +123,12 @@ fn read_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Arguments as a person wrote them: a JSON object, or nothing.
-fn object(text: Option<&str>) -> Result<Map<String, Value>, Failure> {
+/// Arguments that a person typed: a JSON object, or empty.
+fn object(name: &str, text: Option<&str>) -> Result<Map<String, Value>, Failure> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Map::new()) };
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Failure::new(Code::InvalidArguments, "--args must be a JSON object such as '{\"text\": \"hi\"}'")),
-        Err(error) => Err(Failure::new(Code::InvalidArguments, format!("--args is not JSON: {error}"))),
+    if let Value::Object(object) = json_input(name, text, Code::InvalidArguments)? {
+        return Ok(object);
     }
+    let message = format!("{name} must be a JSON object such as '{{\"text\": \"hi\"}}'");
+    Err(Failure::new(Code::InvalidArguments, message))
 }

@@ -1,4 +1,4 @@
-//! `ollm model`: the models of a local Ollama.
+//! `ollm model`: lists, fetches and shows the models of a local Ollama.
 
 use ollm_agent::{ModelDetails, ModelEntry, PullProgress};
 use ollm_app::model::ModelConfig;
@@ -13,7 +13,7 @@ use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::table::{columns, table};
 
-/// The server that is asked, and what ends the waiting for it.
+/// A request to the server, and the signal that ends the wait for it.
 struct Asking<'a> {
     library: Library,
     context: &'a AppContext,
@@ -23,14 +23,14 @@ struct Asking<'a> {
 pub(super) fn run(command: &ModelCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(context)?;
     app.tell_problems(output);
-    let library = Library::of(&ModelConfig::of(&app.config), context);
+    let library = Library::of(&ModelConfig::of(&app.config), context)?;
     let asking = Asking { library, context, stop: Stop::listen() };
     let done = match command {
         ModelCommand::List { json } => asking.list(*json, output),
         ModelCommand::Show { name, json } => asking.show(name, *json, output),
         ModelCommand::Pull { name } => asking.pull(name, output),
     };
-    // What was interrupted failed for that reason alone.
+    // After an interruption, the failure is only its consequence.
     match (done, asking.stop.failure()) {
         (Err(_), Some(interrupted)) => Err(interrupted),
         (done, _) => done,
@@ -107,7 +107,7 @@ fn entry(model: &ModelEntry) -> Value {
     json!({"name": model.name, "size": model.size, "parameters": model.parameters, "quantization": model.quantization})
 }
 
-/// A size as people read it.
+/// A size for people.
 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
 fn size(bytes: u64) -> String {
     match bytes {

@@ -1,8 +1,8 @@
-//! `ollm replay`: recorded events against the hooks there are now, or against changed ones.
+//! `ollm replay`: replays recorded events with the present hooks, or with changed ones.
 
 use std::fmt::Write;
 
-use ollm_app::replay::{Difference, Replay, Replayed};
+use ollm_app::replay::{Difference, Replay, ReplayResult};
 use ollm_app::trace::Record;
 use ollm_app::{AppContext, refuse_agents};
 use ollm_store::one_line;
@@ -17,7 +17,7 @@ use crate::timeline::{DIM, PLAIN, RED};
 
 pub(super) fn run(arguments: &ReplayArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.hooks.is_some() {
-        // Nobody approved these; that a person names them is what counts.
+        // These hooks have no approval; a person must name them.
         refuse_agents(context, "run hooks from files of its choice")?;
     }
     context.tell_notices(output);
@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &ReplayArguments, context: &AppContext, output: &mu
         Some(id) => vec![named(id, context, output)?],
         None => chosen(&arguments.filters, context, output)?,
     };
-    let replay = Replay::new(context, arguments.hooks.as_deref())?;
+    let mut replay = Replay::new(context, arguments.hooks.as_deref())?;
     let stop = Stop::listen_beside(output.asker());
     let mut results = Vec::new();
     output.busy("passing events through the hooks again");
@@ -40,26 +40,26 @@ pub(super) fn run(arguments: &ReplayArguments, context: &AppContext, output: &mu
     } else {
         output.text(&text(&results, &replay))?;
     }
-    let differs = results.iter().any(|(_, result)| matches!(result, Replayed::Different(_)));
+    let differs = results.iter().any(|(_, result)| matches!(result, ReplayResult::Different(_)));
     Ok(if differs { FINDING } else { OK })
 }
 
-fn text(results: &[(&Record, Replayed)], replay: &Replay) -> String {
+fn text(results: &[(&Record, ReplayResult)], replay: &Replay) -> String {
     let mut text = String::new();
     let (mut same, mut different) = (0, 0);
-    // Of many events the reason is mostly one, and told once.
+    // Many events mostly share one reason, which is reported once.
     let mut missing: Vec<(&str, usize, &Record)> = Vec::new();
     for (record, result) in results {
         match result {
-            Replayed::Same => same += 1,
-            Replayed::Different(differences) => {
+            ReplayResult::Same => same += 1,
+            ReplayResult::Different(differences) => {
                 different += 1;
                 let _ = writeln!(text, "{}", headline(record));
                 for difference in differences {
                     line(difference, &mut text);
                 }
             }
-            Replayed::Not(why) => match missing.iter_mut().find(|(known, ..)| known == why) {
+            ReplayResult::Not(why) => match missing.iter_mut().find(|(known, ..)| known == why) {
                 Some((_, count, _)) => *count += 1,
                 None => missing.push((why, 1, record)),
             },
@@ -89,12 +89,12 @@ fn line(difference: &Difference, text: &mut String) {
     let _ = writeln!(text, "  {who}  {before} {RED}→ {now}{PLAIN}");
 }
 
-fn to_json(results: &[(&Record, Replayed)], replay: &Replay) -> Value {
+fn to_json(results: &[(&Record, ReplayResult)], replay: &Replay) -> Value {
     let events = results.iter().map(|(record, result)| {
         let (word, differences, why) = match result {
-            Replayed::Same => ("same", Vec::new(), None),
-            Replayed::Different(differences) => ("different", differences.iter().map(entry).collect(), None),
-            Replayed::Not(why) => ("not_replayed", Vec::new(), Some(why)),
+            ReplayResult::Same => ("same", Vec::new(), None),
+            ReplayResult::Different(differences) => ("different", differences.iter().map(entry).collect(), None),
+            ReplayResult::Not(why) => ("not_replayed", Vec::new(), Some(why)),
         };
         json!({
             "traceId": record.id(),

@@ -1,37 +1,37 @@
-//! Asks whether something is approved, the same way for hooks, extensions and servers, and tells why it was not.
+//! Asks for approval in the same way for hooks, extensions and servers, and reports why something was not approved.
 
 use std::path::PathBuf;
 
-use ollm_app::approving::{Approved, LeftOut};
+use ollm_app::approving::{ApprovalResult, LeftOut};
 use ollm_app::servers::reason;
 use ollm_protocol::{Code, Hook, Remedy};
 use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, ChangeError, Review, SignError};
 
-use crate::ask::{Asker, Chosen, YES};
+use crate::ask::{Asker, PickedChoice, YES};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::remedy::COMMANDS;
 
-/// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
-pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
+/// Shows a text, page by page if it is long, and asks about it. Without a person, the text is shown nevertheless.
+pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> PickedChoice<T> {
     ask_unless(text, question, offered, &|| false, output)
 }
 
-/// Asks like [`ask`], until `over` says that the answer is not needed any more, which is no.
+/// Asks like [`ask`], until `over` says that the answer is no longer needed, which means no.
 pub(crate) fn ask_unless<T: Clone>(
     text: &str,
     question: &str,
     offered: &[(&str, T)],
     over: &dyn Fn() -> bool,
     output: &mut Output,
-) -> Chosen<T> {
+) -> PickedChoice<T> {
     let text = escape_for_people(text);
     if output.asker().is_there() {
         return output.asker().choose(&format!("{text}\n{question}"), offered, over);
     }
     output.explain(&text);
-    Chosen::Nobody
+    PickedChoice::Nobody
 }
 
 /// Reviews as one text.
@@ -40,10 +40,11 @@ pub(crate) fn screen(reviews: &[Review]) -> String {
     texts.join("\n\n")
 }
 
-/// How something is approved by its digest: the command without it, and the digest.
+/// An approval by digest: the command without the digest, and the digest.
 pub(crate) type ByDigest<'a> = (&'a Remedy, &'a Digest);
 
-/// Refuses a question about what cannot be shown whole: a yes would count for what nobody saw. It is approved by its digest.
+/// Refuses a question about content that cannot be shown whole, because a yes would count for unseen content. It can be
+/// approved by its digest.
 pub(crate) fn refuse_unshown(reviews: &[Review], what: &str, by: ByDigest<'_>, asker: &Asker) -> Result<(), Failure> {
     const MOST_NAMED: usize = 10;
     let files: Vec<&PathBuf> = reviews.iter().flat_map(|review| &review.unshown).collect();
@@ -60,7 +61,7 @@ pub(crate) fn refuse_unshown(reviews: &[Review], what: &str, by: ByDigest<'_>, a
     Err(failure.hint(format!("then `{command}{uncovered} --digest {}` approves it as you read it", by.1)))
 }
 
-/// Holds something to the digest that a script names.
+/// Fails if the present digest is not the one that a script names.
 pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) -> Result<(), Failure> {
     if now.to_string() == named {
         return Ok(());
@@ -69,7 +70,7 @@ pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) 
     Err(Failure::new(Code::DigestMismatch, message).hint(hint))
 }
 
-/// Shows something and asks whether it is approved. Where nobody can be asked, hints say how a script approves.
+/// Shows a text and asks for approval. Without a person, hints say how a script approves.
 pub(crate) fn ask_yes<const N: usize>(
     screen: &str,
     what: &str,
@@ -78,20 +79,20 @@ pub(crate) fn ask_yes<const N: usize>(
     output: &mut Output,
 ) -> Result<(), Failure> {
     match ask(screen, question, YES, output) {
-        Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
-        Chosen::Nobody => {
+        PickedChoice::One(()) => Ok(()),
+        PickedChoice::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
+        PickedChoice::Nobody => {
             Err(hints.into_iter().fold(nobody_to_ask(&format!("{what} was not approved")), Failure::hint))
         }
     }
 }
 
-/// Nobody approves anything without a terminal.
+/// The failure without a terminal, because nothing is approved without one.
 pub(crate) fn nobody_to_ask(what: &str) -> Failure {
     Failure::new(Code::NobodyToAsk, format!("{what}: there is no terminal to ask on"))
 }
 
-/// Why the list of approvals was not changed, with the way out.
+/// The failure if the list of approvals was not changed, with the remedy.
 pub(crate) fn unchanged(error: &ChangeError) -> Failure {
     match error {
         ChangeError::Update(error) => {
@@ -107,7 +108,7 @@ pub(crate) fn unchanged(error: &ChangeError) -> Failure {
     }
 }
 
-/// Why a yes does not count.
+/// The failure if a yes could not be signed.
 pub(crate) fn unsigned(error: &SignError) -> Failure {
     let failure = Failure::new(Code::LockedKey, format!("the approvals were not changed: {error}"));
     match error {
@@ -119,7 +120,7 @@ pub(crate) fn unsigned(error: &SignError) -> Failure {
     }
 }
 
-/// Why something was not approved, with the way out.
+/// The failure if something was not approved, with the remedy.
 pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     match error {
         ApproveError::Change(error) => unchanged(&error),
@@ -134,8 +135,8 @@ pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     }
 }
 
-/// Which hooks may run from now on, and which were left out.
-pub(crate) fn tell_approved(approved: &Approved, output: &mut Output) {
+/// Reports which hooks may run from now on, and which were left out.
+pub(crate) fn tell_approved(approved: &ApprovalResult, output: &mut Output) {
     for (hook, why) in &approved.left_out {
         let way_out = if matches!(why, LeftOut::Refused(_)) { "; `--uncovered` approves it" } else { "" };
         output.tell(&format!("hook `{}` was not approved: {why}{way_out}", hook.id()));
@@ -146,7 +147,7 @@ pub(crate) fn tell_approved(approved: &Approved, output: &mut Output) {
     }
 }
 
-/// That a hook is approved, and as what.
+/// The message that a hook is approved, and for how long.
 pub(crate) fn told(hook: &Hook, digest: &Digest, until: &str) -> String {
     format!("hook `{}` is approved{until} as {digest}", hook.id())
 }

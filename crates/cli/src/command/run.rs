@@ -1,11 +1,11 @@
-//! `ollm run`: one task for a model, with every hook having its say.
+//! `ollm run`: gives a model one task, with all hooks.
 
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
-use ollm_app::{App, AppContext, Shared, tell_undeclared};
+use ollm_app::{App, AppContext, SharedPort, tell_undeclared};
 use ollm_engine::bus::{Bus, Filter, Matter};
 use ollm_protocol::{Code, Event};
 use serde_json::{Map, Value, json};
@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 use crate::approver::HookApprover;
 use crate::arguments::agent::TaskArguments;
 use crate::display::{Display, Style, response, turn_json};
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, ErrorKind, Failure, OK};
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::{Output, print_json};
 use crate::person::CallApprover;
 
-/// A turn ended at a bound, or not as a replay expected.
+/// The exit code if a turn reached a limit, or differed from a replay.
 const FINDING: u8 = 1;
-/// The most that is taken from standard input.
+/// The limit of standard input.
 const LARGEST_INPUT: usize = 4 << 20;
-/// How long to wait for the next of it.
+/// How long to wait for more of it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -63,7 +63,7 @@ fn work(
         output.busy("model");
     }
     let approve = Box::new(CallApprover::new(output.asker().clone(), stop.cancel()));
-    let shared = Shared::new(output);
+    let shared = SharedPort::new(output);
     let mut ports = PromptPorts::default();
     ports.approve = approve;
     ports.show = Box::new(Display::new(&shared, style, stop.cancel()));
@@ -87,7 +87,7 @@ fn work(
     finish(&answer, code, style, *shared.lock())
 }
 
-/// What is told of a session that ran.
+/// The JSON of a session that ran.
 fn said(turns: &[Turn]) -> Map<String, Value> {
     let mut told = Map::from_iter([("response".to_owned(), response(turns).into())]);
     let first = turns.first().map(turn_json).unwrap_or_default();
@@ -99,7 +99,7 @@ fn said(turns: &[Turn]) -> Map<String, Value> {
     told
 }
 
-/// What is told of a session that was refused.
+/// The JSON of a session that was refused.
 fn unstarted(refusal: &SessionRefused) -> Map<String, Value> {
     Map::from_iter([
         ("response".to_owned(), Value::Null),
@@ -111,7 +111,7 @@ fn unstarted(refusal: &SessionRefused) -> Map<String, Value> {
     ])
 }
 
-/// What is told of a session that somebody interrupted before it began.
+/// The JSON of a session that was interrupted before it began.
 fn given_up() -> Map<String, Value> {
     let mut told = Map::from_iter([("response".to_owned(), Value::Null), ("end".to_owned(), "interrupted".into())]);
     told.extend(["event", "hook", "reason"].map(|field| (field.to_owned(), Value::Null)));
@@ -129,7 +129,7 @@ fn event_json(event: &Event, decision: &Decision) -> Value {
     })
 }
 
-/// Has a line printed when a hook starts, and when it ends or fails.
+/// Prints a line when a hook starts, and when it ends or fails.
 fn tell_executions(bus: &Bus) {
     let Ok(filter) = Filter::named(["hook_execution_start", "hook_execution_complete", "hook_execution_error"]) else {
         return;
@@ -145,7 +145,7 @@ fn tell_executions(bus: &Bus) {
             line.insert("type".to_owned(), message.event_type().into());
             line.insert("hook".to_owned(), hook.id().into());
             line.insert("extension".to_owned(), hook.spec.extension.clone().into());
-            // The conversation is told by other lines, and would be told again for every hook.
+            // Other lines contain the conversation; it would be repeated for every hook.
             if let Some(context) = line.get_mut("context").and_then(Value::as_object_mut) {
                 context.shift_remove("messages");
             }
@@ -155,8 +155,8 @@ fn tell_executions(bus: &Bus) {
 }
 
 fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
-    // The other styles told it as it happened.
-    if style == Style::Quiet && answer["truncated"] == true {
+    // The other styles reported it when it happened, and every style reports it if it ended the turn.
+    if style == Style::Quiet && answer["truncated"] == true && answer["end"] == "done" {
         output.tell("the answer was too long and was cut; its object says `truncated`");
     }
     match style {
@@ -179,11 +179,11 @@ fn exit_code(end: &TurnEnd, stop: &Stop) -> u8 {
         TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
         TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
         TurnEnd::Interrupted => stop.code(),
-        _ => Kind::Environment as u8,
+        _ => ErrorKind::Environment as u8,
     }
 }
 
-/// The prompt, and what was piped in beside it.
+/// The prompt, and the text on standard input.
 fn task(arguments: &TaskArguments, output: &mut Output) -> Result<(String, Option<String>), Failure> {
     let piped = piped(output)?.filter(|text| !text.trim().is_empty());
     match (&arguments.prompt, piped) {
@@ -207,7 +207,7 @@ fn piped(output: &mut Output) -> Result<Option<String>, Failure> {
             break;
         }
         match stdin.read(&mut chunk) {
-            // A closed standard input holds nothing.
+            // A closed standard input is empty.
             Ok(0) | Err(_) => break,
             Ok(count) => bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
         }
@@ -218,7 +218,7 @@ fn piped(output: &mut Output) -> Result<Option<String>, Failure> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Whether something comes, or the end does: whoever started us may have left the stream open.
+/// Waits for input or its end; the process that started us may have left the stream open.
 fn comes(stdin: &std::io::StdinLock<'_>) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let patience = Timespec::try_from(PATIENCE).ok();

@@ -1,4 +1,4 @@
-//! `ollm schema`: JSON Schemas of every file we read and of everything that goes over the wire.
+//! `ollm schema`: prints JSON Schemas of all files we read and of all messages.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::arguments::SchemaArguments;
 use crate::error::Failure;
 use crate::output::Output;
 
-/// The name of a file, what it is, and its schema.
+/// The name of a file, its description, and its schema.
 type FileSchema = (&'static str, &'static str, fn(&AppContext) -> Value);
 
 /// The files that have a schema.
@@ -31,7 +31,7 @@ const FILES: &[FileSchema] = &[
     ("case", "a golden case of a hook", |_| cases::schema()),
 ];
 
-/// The configuration of this person in this place.
+/// The schema of the configuration for this person and place.
 fn whole_config(context: &AppContext) -> Value {
     let env = |name: &str| context.variable(name);
     let (config, _) = configuration(&context.places, &env, &context.overrides);
@@ -39,7 +39,7 @@ fn whole_config(context: &AppContext) -> Value {
     settings_schema(&extensions(context, &config, &switches, &mut Vec::new()))
 }
 
-/// The servers are declared there as in config.yaml.
+/// This file declares servers like config.yaml does.
 fn mcp_schema() -> Value {
     let config = config_schema();
     let servers = config.pointer("/properties/mcp/properties/servers").cloned().unwrap_or_default();
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &SchemaArguments, context: &AppContext, output: &mu
     output.pretty_json(&schema)
 }
 
-/// The dialect that was asked for, else the one that the event is spelled in.
+/// The dialect that was asked for, else that of the event's spelling.
 fn speaking(name: Option<&str>, event: &str) -> &'static dyn Dialect {
     name.and_then(dialect::by_name).unwrap_or_else(|| dialect::by_spelling(event))
 }

@@ -1,4 +1,4 @@
-//! `ollm session`: earlier conversations.
+//! `ollm session`: lists, shows and resumes earlier conversations.
 
 use std::fmt::Write as _;
 

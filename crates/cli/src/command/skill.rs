@@ -1,7 +1,7 @@
-//! `ollm skill …`: the prompts that extensions bring.
+//! `ollm skill …`: shows and runs the prompts that extensions bring.
 //!
-//! A person may read any of them. To a model nothing is said but what was approved, as it was approved: what a stranger
-//! writes into a prompt is an order.
+//! A person may read any of them. A model gets only approved skills, in their approved state, because it obeys every
+//! text in a prompt.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,15 @@ use crate::ask::Asker;
 use crate::command::ext::word;
 use crate::error::Failure;
 use crate::output::{Output, shown};
-use crate::problem;
 use crate::table::table;
 
 /// A skill and the extension that brings it.
-type Shelved<'a> = (&'a Extension, Skill);
+type InstalledSkill<'a> = (&'a Extension, Skill);
 
 pub(super) fn run_command(command: SkillCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
     let app = App::load(context)?;
-    // Whoever runs one is told by the agent, which reads everything again.
+    // If a skill runs, the agent loads everything again and reports the problems.
     if !matches!(&command, SkillCommand::Run(arguments) if arguments.hand_over) {
         app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
     }
@@ -39,14 +38,14 @@ pub(super) fn run_command(command: SkillCommand, context: &AppContext, output: &
     }
 }
 
-/// The skills of all extensions that are on; what is wrong with the others is told.
-fn skills<'a>(app: &'a App, output: &mut Output) -> Vec<Shelved<'a>> {
+/// The skills of all extensions that are on; problems with the others are reported.
+fn skills<'a>(app: &'a App, output: &mut Output) -> Vec<InstalledSkill<'a>> {
     let mut all = Vec::new();
     for extension in app.extensions.iter().filter(|extension| extension.is_on()) {
         let (skills, problems) = extension.skills();
         all.extend(skills.into_iter().map(|skill| (extension, skill)));
         for problem in &problems {
-            output.explain(&problem::render(problem));
+            output.problem(problem);
         }
     }
     all
@@ -61,7 +60,7 @@ fn list(app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     output.text(&text)
 }
 
-/// The skills there are, as a table.
+/// The skills as a table.
 pub(super) fn overview(app: &App, output: &mut Output) -> String {
     let skills = skills(app, output);
     if skills.is_empty() {
@@ -106,11 +105,11 @@ fn run(arguments: SkillArguments, app: &App, context: &AppContext, output: &mut 
     if arguments.json {
         return output.json(&json!({"skill": skill_id(extension, &skill), "prompt": prompt}));
     }
-    output.line(&prompt)
+    output.data(&prompt)
 }
 
-/// The prompt of a skill as a person orders it in a conversation: its name, and values such as `file=src/main.rs`, each
-/// of which ends where the next one begins.
+/// The prompt of a skill from a person's line in a conversation. The line has the name and values such as
+/// `file=src/main.rs`; each value ends where the next one begins.
 pub(super) fn ordered(order: &str, app: &App, output: &mut Output) -> Result<String, Failure> {
     let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
     let (_, skill) = approved(name, app, output)?;
@@ -129,7 +128,7 @@ pub(super) fn ordered(order: &str, app: &App, output: &mut Output) -> Result<Str
     fill(&skill, given(&set, &skill)?, output.asker(), |name| format!("{name}=…"))
 }
 
-/// The prompt with everything filled in; what has no value is asked for where somebody can be asked.
+/// The prompt with all values filled in; asks the person for missing values.
 fn fill(
     skill: &Skill,
     mut values: BTreeMap<String, String>,
@@ -150,7 +149,7 @@ fn fill(
     })
 }
 
-/// The values of the command line, each for a placeholder that is there.
+/// The values on the command line; each must have a placeholder.
 fn given(set: &[String], skill: &Skill) -> Result<BTreeMap<String, String>, Failure> {
     let known = skill.placeholders();
     let mut values = BTreeMap::new();
@@ -172,8 +171,8 @@ fn given(set: &[String], skill: &Skill) -> Result<BTreeMap<String, String>, Fail
 }
 
 /// `EXTENSION.SKILL`, or a name that only one extension has.
-fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure> {
-    let mut found: Vec<Shelved<'a>> = skills
+fn find<'a>(name: &str, skills: Vec<InstalledSkill<'a>>) -> Result<InstalledSkill<'a>, Failure> {
+    let mut found: Vec<InstalledSkill<'a>> = skills
         .into_iter()
         .filter(|(extension, skill)| skill.name == name || skill_id(extension, skill) == name)
         .collect();
@@ -188,18 +187,24 @@ fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure
     })
 }
 
-/// A skill for a person to read, who is told if it is not approved; an agent would hand it to its model.
-fn readable<'a>(name: &str, app: &'a App, context: &AppContext, output: &mut Output) -> Result<Shelved<'a>, Failure> {
+/// A skill for a person to read, who is told if it is not approved. An agent gets only approved ones, because it would
+/// pass them to its model.
+fn readable<'a>(
+    name: &str,
+    app: &'a App,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<InstalledSkill<'a>, Failure> {
     let (extension, skill) = find(name, skills(app, output))?;
     if approved_as_is(extension, &skill, app).is_none_or(|approved| approved.prompt != skill.prompt) {
-        refuse_agents(context, "read a skill that nobody approved")?;
+        refuse_agents(context, "read a skill that is not approved")?;
         output.tell(&format!("{}; {}", unapproved(extension), way_out(extension)));
     }
     Ok((extension, skill))
 }
 
-/// A skill for a model, with the words that were approved.
-fn approved<'a>(name: &str, app: &'a App, output: &mut Output) -> Result<Shelved<'a>, Failure> {
+/// A skill for a model, with the approved text.
+fn approved<'a>(name: &str, app: &'a App, output: &mut Output) -> Result<InstalledSkill<'a>, Failure> {
     let (extension, skill) = find(name, skills(app, output))?;
     let approved = approved_as_is(extension, &skill, app);
     let approved = approved.ok_or_else(|| {
@@ -209,7 +214,7 @@ fn approved<'a>(name: &str, app: &'a App, output: &mut Output) -> Result<Shelved
     Ok((extension, approved))
 }
 
-/// A skill as it is in the copy that was approved, if nothing changed since, or if that goes on whatever changed.
+/// A skill from the approved copy, if nothing has changed since, or if the copy stays in use after changes.
 fn approved_as_is(extension: &Extension, skill: &Skill, app: &App) -> Option<Skill> {
     if !matches!(standing(extension, app), Standing::Approved | Standing::Limited) {
         return None;
@@ -219,7 +224,7 @@ fn approved_as_is(extension: &Extension, skill: &Skill, app: &App) -> Option<Ski
     skills.into_iter().find(|one| one.name == skill.name)
 }
 
-/// Whether an extension is approved as it is now.
+/// Whether an extension is approved in its present state.
 fn standing(extension: &Extension, app: &App) -> Standing {
     let trust = &app.engine.trust;
     let digest = trust.tree_digest(&extension.root);
@@ -227,7 +232,7 @@ fn standing(extension: &Extension, app: &App) -> Standing {
 }
 
 fn unapproved(extension: &Extension) -> String {
-    format!("extension `{}` is not approved as it is", extension.name)
+    format!("extension `{}` is not approved in its present state", extension.name)
 }
 
 fn way_out(extension: &Extension) -> String {
@@ -238,7 +243,7 @@ pub(crate) fn skill_id(extension: &Extension, skill: &Skill) -> String {
     format!("{}.{}", extension.name, skill.name)
 }
 
-fn entry((extension, skill): &Shelved<'_>, app: &App) -> Value {
+fn entry((extension, skill): &InstalledSkill<'_>, app: &App) -> Value {
     json!({
         "id": skill_id(extension, skill),
         "name": skill.name,

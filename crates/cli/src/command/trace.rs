@@ -1,11 +1,14 @@
-//! `ollm trace`: what came of earlier events.
+//! `ollm trace`: shows the outcomes of earlier events.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trace_log};
 use ollm_app::{App, AppContext, FileFollower};
 use ollm_catalog::TraceSettings;
 use ollm_protocol::dialect::event_named;
@@ -26,16 +29,16 @@ mod waterfall;
 pub(crate) use pretty::text as record_text;
 pub(crate) use waterfall::event as record_bars;
 
-/// What a person calls a hook: the last part of its id.
+/// A hook's short name for people: the last part of its id.
 fn short_name(id: &str) -> &str {
     id.rsplit(':').next().filter(|name| !name.is_empty()).unwrap_or(id)
 }
 
-/// No more records are held in memory at once, however long the trace is.
+/// The limit of records in memory.
 const MOST: usize = 100_000;
 
-/// How often a followed trace is looked at.
-const PERIOD: Duration = Duration::from_millis(200);
+/// How often a followed trace is checked.
+const PERIOD: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
@@ -46,7 +49,7 @@ pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut
     match command {
         TraceCommand::Last { blocked, shape } => last(*blocked, shape.format(), &kept, output),
         TraceCommand::List { filters, number, long, shape } => {
-            let found = kept.newest(&wanted(filters)?, *number, output)?.unwrap_or_default();
+            let found = kept.fitting(filters, *number, output)?.unwrap_or_default();
             list(&found, *long, shape, output)
         }
         TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
@@ -56,7 +59,7 @@ pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut
     }
 }
 
-/// What was left behind, and how the person likes to see it.
+/// The stored records, and the settings for showing them.
 struct Kept<'a> {
     context: &'a AppContext,
     settings: TraceSettings,
@@ -70,7 +73,7 @@ impl<'a> Kept<'a> {
     }
 
     fn open(&self) -> Result<Records, Failure> {
-        Records::open(trail(self.context, &self.settings)).map_err(unreadable)
+        Records::open(trace_log(self.context, &self.settings)).map_err(unreadable)
     }
 
     fn format(&self) -> Format {
@@ -81,7 +84,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// The newest records that are wanted, oldest first as in every log, and at most so many; none if there is no trace.
+    /// The newest matching records, oldest first like in a log, up to a number; `None` if there is no trace.
     fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
         output.busy("reading the trace");
         let mut records = self.open()?;
@@ -89,6 +92,9 @@ impl<'a> Kept<'a> {
         while found.len() < number.min(MOST)
             && let Some(record) = records.next().transpose().map_err(unreadable)?
         {
+            if record.is_test() {
+                continue;
+            }
             any = true;
             found.extend(Some(record).filter(|record| filter.fits(record)));
         }
@@ -104,6 +110,20 @@ impl<'a> Kept<'a> {
         Ok(Some(found))
     }
 
+    /// The newest matching records; reports if there are only others.
+    fn fitting(
+        &self,
+        filters: &TraceFilters,
+        number: usize,
+        output: &mut Output,
+    ) -> Result<Option<Vec<Record>>, Failure> {
+        let found = self.newest(&wanted(filters)?, number, output)?;
+        if number > 0 && found.as_ref().is_some_and(Vec::is_empty) {
+            output.tell("the trace has events, and none that fits these options");
+        }
+        Ok(found)
+    }
+
     fn nothing(&self, output: &mut Output) -> u8 {
         output.tell(match (self.context.own_home(), self.settings.enabled) {
             (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
@@ -114,7 +134,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The last session, or the one that is asked for, as a waterfall.
+/// The last session, or the requested one, as a waterfall.
 fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     output.busy("reading the trace");
     let mut records = kept.open()?;
@@ -125,6 +145,9 @@ fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Ou
         && let Some(record) = records.next().transpose().map_err(unreadable)?
     {
         any = true;
+        if id.is_none() && record.is_test() {
+            continue;
+        }
         let is_start = record.text("event") == "session_start";
         let id = id.get_or_insert_with(|| record.text("session").to_owned());
         if record.text("session") == id {
@@ -141,6 +164,10 @@ fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Ou
         (false, _) => output.text(&waterfall::text(&found)),
         (true, Some(id)) if any => Err(Failure::new(Code::UnknownSession, format!("the trace has no session `{id}`"))
             .hint("`ollm trace list --json` shows the sessions of events")),
+        (true, None) if any => {
+            output.tell("there is no session yet, only tests of connections");
+            Ok(FINDING)
+        }
         _ => Ok(kept.nothing(output)),
     }
 }
@@ -169,16 +196,16 @@ fn show(id: &str, format: Option<Format>, kept: &Kept<'_>, output: &mut Output) 
     print(&record, format.unwrap_or_else(|| kept.format()), output)
 }
 
-/// The records that are wanted, the oldest first.
+/// The matching records, oldest first.
 pub(super) fn chosen(
     filters: &TraceFilters,
     context: &AppContext,
     output: &mut Output,
 ) -> Result<Vec<Record>, Failure> {
-    Ok(Kept::find(context).newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default())
+    Ok(Kept::find(context).fitting(filters, usize::MAX, output)?.unwrap_or_default())
 }
 
-/// The one record that an id, or a part of one, stands for.
+/// The one record with this id or part of an id.
 pub(crate) fn named(id: &str, context: &AppContext, output: &mut Output) -> Result<Record, Failure> {
     one(id, &Kept::find(context), output)
 }
@@ -207,22 +234,28 @@ fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure
     })
 }
 
-/// Shows what comes from now on. Whoever wants to know what was before asks for a list.
+/// Shows new records as they come; the list shows the earlier ones.
 fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     let filter = wanted(filters)?;
     let format = shape.format().unwrap_or(Format::Compact);
     if format == Format::Json {
         output.stream_json();
     }
-    let Some(log) = trail(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
+    let Some(log) = trace_log(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
     let follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
-    hand_on(follower, |records| {
-        if stop.failure().is_some() || output.is_unread() {
+    hand_on(follower, |records, has_gap| {
+        if output.is_unread() {
             return Ok(ControlFlow::Break(()));
         }
-        for record in records.iter().filter(|record| filter.fits(record)) {
+        if has_gap {
+            output.tell("events may be missing here: files of the trace were removed before they were read; trace.maxSize and trace.maxFiles keep more");
+        }
+        for record in records.iter().filter(|record| !record.is_test() && filter.fits(record)) {
             print(record, format, output)?;
+        }
+        if stop.failure().is_some() {
+            return Ok(ControlFlow::Break(()));
         }
         thread::sleep(PERIOD);
         Ok(ControlFlow::Continue(()))
@@ -230,42 +263,42 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
     stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
 }
 
-/// Hands on the records that come, until whoever takes them has enough, who also waits between two looks.
+/// Passes on new records, and whether some before them may be missing. `take` ends it, and waits between two looks.
 fn hand_on(
     mut follower: Follower,
-    mut take: impl FnMut(Vec<Record>) -> Result<ControlFlow<()>, Failure>,
+    mut take: impl FnMut(Vec<Record>, bool) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<(), Failure> {
     loop {
         let lines = follower.read().map_err(unreadable)?;
-        if take(lines.iter().filter_map(|line| Record::of_line(line)).collect())?.is_break() {
+        let records = lines.iter().filter_map(|line| Record::of_line(line)).collect();
+        if take(records, follower.has_gap())?.is_break() {
             return Ok(());
         }
     }
 }
 
-/// What somebody sees who looks at the trace as it grows.
+/// The input of a viewer of the growing trace.
 pub(crate) enum LiveRecords {
-    /// The newest records there are, and what is to be said of them.
+    /// The newest records, and a remark on them.
     Newest(Vec<Record>, &'static str),
-    /// Those that came since.
+    /// Records that came since.
     More(Vec<Record>),
 }
 
-/// Shows the newest records, and then those that come, until whoever takes them has enough, who also waits for the files
-/// to change.
+/// Shows the newest records, and then new ones. `take` ends it, and waits for the files to change.
 pub(crate) fn live(
     number: usize,
     context: &AppContext,
     mut take: impl FnMut(LiveRecords, &mut FileFollower<'_>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let kept = Kept::find(context);
-    let log = trail(context, &kept.settings);
+    let log = trace_log(context, &kept.settings);
     let mut files = FileFollower::of_files(log.iter().map(RotatingLog::path).collect());
     let Some(log) = log else {
         let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"), &mut files);
         return Ok(());
     };
-    // What comes while the newest are read is in both.
+    // Records that come during the reading are in both.
     let follower = log.follow().map_err(unreadable)?;
     let mut quiet = Output::new();
     quiet.silence();
@@ -275,8 +308,8 @@ pub(crate) fn live(
     if take(LiveRecords::Newest(newest, note), &mut files).is_break() {
         return Ok(());
     }
-    hand_on(follower, |mut records| {
-        records.retain(|record| !known.contains(record.id()));
+    hand_on(follower, |mut records, _| {
+        records.retain(|record| !record.is_test() && !known.contains(record.id()));
         Ok(take(LiveRecords::More(records), &mut files))
     })
 }
@@ -288,7 +321,7 @@ fn count(
     kept: &Kept<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
+    let found = kept.fitting(filters, usize::MAX, output)?;
     if found.is_none() && !as_json {
         return Ok(OK);
     }
@@ -307,7 +340,7 @@ fn count(
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
+    let found = kept.fitting(filters, usize::MAX, output)?.unwrap_or_default();
     match format {
         ExportFormat::Json => output.json_text(&array(&found)),
         ExportFormat::Chrome => output.json(&chrome(&found)),
@@ -327,7 +360,7 @@ fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Fai
     }
 }
 
-/// What was asked for, understood.
+/// The filter that was asked for.
 fn wanted(filters: &TraceFilters) -> Result<TraceFilter, Failure> {
     Ok(TraceFilter {
         event: filters.event.as_deref().map(event_named).transpose()?,
@@ -343,19 +376,22 @@ fn wanted(filters: &TraceFilters) -> Result<TraceFilter, Failure> {
 fn so_long_ago(option: &str, text: Option<&str>) -> Result<Option<String>, Failure> {
     text.map(|text| {
         moment(text).ok_or_else(|| {
-            Failure::new(Code::InvalidValue, format!("{option} {text}: not a length of time"))
-                .hint("write 30s, 10m, 2h or 1d")
+            Failure::new(Code::InvalidValue, format!("{option} {text}: neither a length of time nor a time"))
+                .hint("write 30s, 10m, 2h or 1d, or a time in UTC: 2026-01-02 or 2026-01-02T15:04:05Z")
         })
     })
     .transpose()
 }
 
-/// So long ago.
+/// A time from a duration before now, or from a date as people and records write it.
 fn moment(text: &str) -> Option<String> {
-    Some(iso(SystemTime::now().checked_sub(units::duration(text)?)?))
+    let ago = || SystemTime::now().checked_sub(units::duration(text)?);
+    let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
+    let time = || text.parse::<Timestamp>().ok().or_else(day).map(SystemTime::from);
+    ago().or_else(time).map(iso)
 }
 
-/// Says how many lines were left out.
+/// Reports how many lines were left out.
 fn tell_left_out(left_out: LeftOut, output: &mut Output) {
     for (count, why) in [(left_out.broken, "is damaged"), (left_out.newer, "comes from a newer ollm")] {
         match count {

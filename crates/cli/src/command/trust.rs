@@ -1,4 +1,4 @@
-//! `ollm trust …`: the key that signs approvals, and the machine's policy.
+//! `ollm trust …`: manages the key that signs approvals, and shows the machine's policy.
 
 use ollm_app::{AppContext, AppError};
 use ollm_catalog::{Config, Severity, configuration};
@@ -19,7 +19,7 @@ pub(super) fn run_command(command: &TrustCommand, context: &AppContext, output: 
     }
 }
 
-/// The configuration with the place of every value; one that cannot be relied on stops us.
+/// The configuration with the place of every value; fails if it cannot be relied on.
 fn config(context: &AppContext, output: &mut Output) -> Result<Config, Failure> {
     let variable = |name: &str| context.variable(name);
     let (config, problems) = configuration(&context.places, &variable, &context.overrides);
@@ -31,12 +31,12 @@ fn config(context: &AppContext, output: &mut Output) -> Result<Config, Failure> 
     Ok(config)
 }
 
-/// The line of the policy, below `hooks:`, that keeps older lists from being put back.
+/// The line of the policy, below `hooks:`, that forbids older lists.
 pub(crate) fn floor_line(serial: u64) -> String {
     format!("approvalSerial: {serial}")
 }
 
-/// After a withdrawal: how the machine's policy keeps the list from before out, where it has the key.
+/// After a withdrawal, says how the machine's policy can refuse the earlier list, if it contains the key.
 pub(crate) fn tell_floor(trust: &Trust, context: &AppContext, output: &mut Output) {
     let policy = context.places.policy.as_ref().filter(|_| trust.key().is_some_and(|key| key.by_policy));
     if let Some(policy) = policy {

@@ -1,4 +1,4 @@
-//! `ollm tui`: the panels, or the plain chat where a terminal cannot show them.
+//! `ollm tui`: shows the panels, or the plain chat if the terminal cannot show them.
 
 use ollm_app::AppContext;
 

@@ -1,10 +1,10 @@
-//! `ollm watch`: files that people and programs change, told to hooks.
+//! `ollm watch`: tells hooks of files that people and programs change.
 
 use ollm_agent::Decision;
 use ollm_app::outcome::{is_shown, to_json};
 use ollm_app::session::{self, SessionKind};
 use ollm_app::watch::{ProjectWatch, WatchListener, watch_project};
-use ollm_app::{AppContext, Shared};
+use ollm_app::{AppContext, SharedPort};
 use ollm_engine::Outcome;
 use ollm_protocol::FileChange;
 use ollm_protocol::units::counted;
@@ -23,16 +23,16 @@ pub(super) fn run(as_json: bool, context: &AppContext, output: &mut Output) -> R
     context.tell_notices(output);
     app.tell_problems(output);
     let stop = Stop::listen();
-    let shared = Shared::new(output);
+    let shared = SharedPort::new(output);
     let mut screen = Screen { output: &shared, as_json };
     watch_project(app, &mut screen, &shared, stop.cancel())?;
     shared.lock().is_whole()?;
     stop.failure().map_or(Ok(OK), Err)
 }
 
-/// Shows what happens.
+/// Shows the watcher's actions.
 struct Screen<'a, 'o> {
-    output: &'a Shared<&'o mut Output>,
+    output: &'a SharedPort<&'o mut Output>,
     as_json: bool,
 }
 
@@ -62,7 +62,7 @@ impl WatchListener for Screen<'_, '_> {
         if self.as_json {
             self.line(&event_line(change, outcome));
         } else {
-            // A lost line shows when we end.
+            // A lost line is reported when we end.
             let _ = self.output.lock().text(&event_text(change, outcome));
         }
         let mut output = self.output.lock();

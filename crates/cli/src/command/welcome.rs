@@ -1,4 +1,4 @@
-//! `ollm` alone: what there is, and three ways to go on.
+//! `ollm` without arguments: shows what is set up, and three next steps.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -10,7 +10,7 @@ use ollm_protocol::units::counted;
 use crate::error::Failure;
 use crate::output::Output;
 
-/// Whether nothing was set up yet, and no model was named.
+/// Whether nothing is set up yet, and no model is named.
 pub(crate) fn is_first(context: &AppContext) -> bool {
     let written = |home: &Path| {
         fs::read_dir(home).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_own(&entry))))
@@ -18,7 +18,7 @@ pub(crate) fn is_first(context: &AppContext) -> bool {
     !context.own_home().is_some_and(written) && context.variable("OLLM_MODEL").is_none()
 }
 
-/// Whether a person put it there, and not the program; an empty folder says nothing.
+/// Whether a person made this entry, and not the program; an empty folder does not count.
 fn is_own(entry: &DirEntry) -> bool {
     let is_ours = matches!(entry.file_name().to_str(), Some("state" | "store" | "ollm.log"));
     let is_empty = fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
@@ -56,13 +56,14 @@ fn steps(agents: &[AgentStatus], hooks: usize) -> String {
         "ollm hook new no-force --deny-commands 'git push --force*'".to_owned(),
         "write a hook, with its tests".to_owned(),
     );
+    let try_all = ("ollm hook test --all".to_owned(), "run the tests of your hooks".to_owned());
     let demo = ("ollm demo".to_owned(), "watch a whole session with hooks; nothing of yours is touched".to_owned());
     let look = ("ollm explain before_tool".to_owned(), "see which hooks run when a tool is called, and why".to_owned());
-    let first = if hooks == 0 { demo } else { look };
-    [first, connect, write].map(|(command, about)| format!("  {command}\n      {about}\n")).concat()
+    let three = if hooks == 0 { [demo, connect, write] } else { [look, connect, try_all] };
+    three.map(|(command, about)| format!("  {command}\n      {about}\n")).concat()
 }
 
-/// How many hooks there are that did not come with the program.
+/// How many hooks there are besides the built-in ones.
 fn own_hooks(context: &AppContext) -> usize {
     let variable = |name: &str| context.variable(name);
     let (catalog, _) = ollm_catalog::load(&context.places, &variable, &context.overrides);

@@ -10,6 +10,7 @@ use std::time::Instant;
 use ollm_agent::Cancel;
 use ollm_app::WakeSignal;
 use ollm_app::session::SessionOptions;
+use ollm_protocol::units::counted;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -35,22 +36,22 @@ use front::{ChatNews, PanelFront};
 use input::{ChatInput, InputState, LONGEST};
 use log::{ChatLog, Speaker};
 
-/// The job of the conversation, and the one that completes a word.
+/// The names of two jobs: the conversation, and the completion of a word.
 const CHAT: &str = "chat";
 const COMPLETING: &str = "completing";
 /// The columns of the mark before the input.
 const MARK: u16 = 2;
-/// So many rows of what is being written are shown.
+/// The limit of shown input rows.
 const MOST_INPUT_ROWS: u16 = 6;
-/// So many candidates are shown.
+/// The limit of shown candidates.
 const MOST_CANDIDATES: usize = 8;
-/// So many inputs may wait for their turn.
+/// The limit of waiting inputs.
 const MOST_QUEUED: usize = 16;
 
-/// What can be done here; all other keys write.
+/// The commands by key; all other keys write text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChatKey {
-    /// It is the input's.
+pub(super) enum ChatKey {
+    /// The key goes to the input.
     Write,
     Complete,
     Interrupt,
@@ -60,7 +61,7 @@ enum ChatKey {
     Leave,
 }
 
-const KEYS: &[Binding<ChatKey>] = &[
+pub(super) const KEYS: &[Binding<ChatKey>] = &[
     Binding { keys: &[Key::Plain(KeyCode::Enter)], shown: "Enter", help: "send", command: ChatKey::Write },
     Binding {
         keys: &[Key::Alt(KeyCode::Enter), Key::Control(KeyCode::Char('j'))],
@@ -96,7 +97,7 @@ const KEYS: &[Binding<ChatKey>] = &[
     Binding { keys: &[Key::Plain(KeyCode::Esc)], shown: "Esc", help: "back to the latest", command: ChatKey::Return },
 ];
 
-/// What the conversation needs to begin.
+/// The data that a conversation needs to begin.
 pub(crate) struct ChatSetup {
     pub(crate) options: SessionOptions,
     pub(crate) history: PathBuf,
@@ -110,12 +111,14 @@ pub(crate) struct ChatPanel {
     status: ChatStatus,
     conversation: Conversation,
     cancel: Cancel,
-    /// Since when what runs now does, as long as an input is being worked on, and whether that was interrupted.
+    /// The start time of the running work while an input is handled, and whether it was interrupted.
     working: Option<Instant>,
     is_interrupted: bool,
+    /// Whether a question of the conversation waits for the person.
+    is_asking: bool,
     tool: Option<String>,
     hook: Option<String>,
-    /// Inputs that were sent and not begun.
+    /// How many inputs were sent and have not begun.
     queued: usize,
     candidates: Vec<String>,
     completed: (Sender<Completed>, Receiver<Completed>),
@@ -124,12 +127,12 @@ pub(crate) struct ChatPanel {
 
 type Completed = (String, Option<Completion>);
 
-/// Whether there is a conversation.
+/// The state of the conversation.
 enum Conversation {
     None,
-    /// There is; this takes its inputs.
+    /// It is running; this channel takes its inputs.
     Lasts(Sender<String>, WakeSignal),
-    /// It is being ended, and takes no inputs.
+    /// It is ending, and takes no inputs.
     Ends,
 }
 
@@ -145,6 +148,7 @@ impl ChatPanel {
             cancel: Cancel::default(),
             working: None,
             is_interrupted: false,
+            is_asking: false,
             tool: None,
             hook: None,
             queued: 0,
@@ -154,7 +158,7 @@ impl ChatPanel {
         }
     }
 
-    /// Whether a conversation lasts, or is being ended.
+    /// Whether a conversation is running or ending.
     pub(crate) fn is_alive(&self) -> bool {
         !matches!(self.conversation, Conversation::None)
     }
@@ -200,7 +204,7 @@ impl ChatPanel {
                 self.work(is_working);
             }
             ChatNews::Renewed => {
-                // Another conversation has a screen of its own.
+                // Another conversation starts with an empty screen.
                 self.log.clear();
                 self.status = ChatStatus::default();
                 self.work(true);
@@ -208,9 +212,20 @@ impl ChatPanel {
         }
     }
 
+    /// Notes whether a question of the conversation waits for the person.
+    pub(crate) fn wait_for_answer(&mut self, is_asking: bool) {
+        if std::mem::replace(&mut self.is_asking, is_asking) != is_asking {
+            // The time in which a person thinks is not counted as work.
+            self.working = self.working.map(|_| Instant::now());
+        }
+    }
+
     fn work(&mut self, is_working: bool) {
+        if std::mem::take(&mut self.is_interrupted) {
+            self.log.add(Speaker::Note, "interrupted");
+        }
         self.working = is_working.then(Instant::now);
-        (self.tool, self.hook, self.is_interrupted) = (None, None, false);
+        (self.tool, self.hook) = (None, None);
         self.log.close();
     }
 
@@ -232,13 +247,13 @@ impl ChatPanel {
             let mut front = PanelFront { screen, lines, wake, cancel: cancel.clone() };
             converse(options, context, &cancel, &mut front, output)
         });
-        // What interrupts the conversation interrupts the commands in it.
+        // An interrupt of the conversation also interrupts its commands.
         Action::Run(Job { cancel: self.cancel.clone(), ..job.in_background() })
     }
 
     fn write(&mut self, key: KeyEvent) -> Action {
         match key.code {
-            // As everywhere, as long as nothing is written.
+            // As in all panels, while no text is written.
             KeyCode::BackTab if self.input.is_empty() => return Action::PreviousPanel,
             KeyCode::Char('?') if self.input.is_empty() => return Action::Help,
             KeyCode::Enter if !self.is_alive() => return self.start(),
@@ -271,10 +286,9 @@ impl ChatPanel {
 
     fn interrupt(&mut self) -> Action {
         if self.working.is_some() && self.is_alive() {
-            // Once more would end the conversation, which is another key.
+            // A second interrupt would end the conversation, which another key does.
             if !std::mem::replace(&mut self.is_interrupted, true) {
                 self.cancel.interrupt();
-                self.log.add(Speaker::Note, "interrupting …");
             }
         } else if self.input.is_empty() {
             self.log.add(Speaker::Note, "Ctrl-D leaves");
@@ -286,9 +300,10 @@ impl ChatPanel {
 
     fn complete(&mut self) -> Action {
         let (before, sender) = (self.input.before_cursor(), self.completed.0.clone());
+        let typed_model = self.status.typed_model.clone();
         Action::Run(
             Job::new(COMPLETING, move |context, _| {
-                let found = complete(&before, context);
+                let found = complete(&before, typed_model.as_deref(), context);
                 let _ = sender.send((before, found));
                 Ok(OK)
             })
@@ -298,13 +313,13 @@ impl ChatPanel {
 
     fn take_completion(&mut self) {
         let Some((before, found)) = self.completed.1.try_iter().last() else { return };
-        // What was typed meanwhile is not overwritten.
+        // Text that was typed meanwhile is not overwritten.
         if let (Some(completion), true) = (found, before == self.input.before_cursor()) {
             self.candidates = self.input.complete(&before, &completion);
         }
     }
 
-    /// What runs: a hook, a tool, or the model; else what the conversation is.
+    /// The running hook, tool or model; else the state of the conversation.
     fn status_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         let Some(since) = self.working else {
             let ChatStatus { model, approval, messages, .. } = &self.status;
@@ -312,10 +327,16 @@ impl ChatPanel {
                 (false, _) => "no conversation; Enter begins one".to_owned(),
                 _ if matches!(self.conversation, Conversation::Ends) => "the conversation ends".to_owned(),
                 (true, true) => String::new(),
-                (true, false) => format!("approval {approval} · {messages} messages · {}", ollm_store::one_line(model)),
+                (true, false) => {
+                    let messages = counted(*messages, "message");
+                    format!("approval {approval} · {messages} · {}", ollm_store::one_line(model))
+                }
             };
             return Line::styled(fitted(&text, width), theme.faint);
         };
+        if self.is_asking {
+            return Line::styled(fitted("waits for your answer", width), theme.attention);
+        }
         let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();
         let what = match (&self.hook, &self.tool) {
             (Some(hook), _) => format!("hook {hook}"),
@@ -327,7 +348,8 @@ impl ChatPanel {
             (None, None) => format!("model {}", ollm_store::one_line(&self.status.model)),
         };
         let queued = if self.queued > 0 { format!(" · {} waiting", self.queued) } else { String::new() };
-        let text = format!("{picture} {what} · {} s{queued} · Ctrl-C interrupts", since.elapsed().as_secs());
+        let end = if self.is_interrupted { "interrupting …" } else { "Ctrl-C interrupts" };
+        let text = format!("{picture} {what} · {} s{queued} · {end}", since.elapsed().as_secs());
         Line::styled(fitted(&text, width), theme.attention)
     }
 }
@@ -395,7 +417,7 @@ impl Panel for ChatPanel {
         let was_left = matches!(ended, Conversation::Ends);
         match outcome {
             Err(failure) => self.log.add(Speaker::Failure, &failure.to_string()),
-            // Who leaves the conversation leaves the panels.
+            // Leaving the conversation leaves the panels.
             Ok(OK) => return Action::Leave,
             Ok(_) if was_left => return Action::Leave,
             Ok(_) => self.log.add(Speaker::Failure, "the conversation was refused or interrupted before it began"),

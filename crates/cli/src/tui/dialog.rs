@@ -1,7 +1,7 @@
-//! A question to the person, over everything else.
+//! A question to the person, above all panels.
 //!
-//! It takes a line and Enter, as the plain terminal does: a word that is being typed when the question comes up is then no
-//! answer. No answer but no counts before all of the text, and all that may be answered, has been on the screen.
+//! It takes a line and Enter, like the plain terminal. So a word that is being typed when the question appears is no
+//! answer. Only no is accepted before the whole text, and all possible answers, have been on the screen.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use ratatui_textarea::TextArea;
 
 use super::list::{ListCursor, Step, TextView};
+use super::panel::PanelName;
 use super::screen::{AnswerKind, Question};
 use super::text;
 use super::theme::Theme;
@@ -32,7 +33,7 @@ pub(crate) struct QuestionDialog {
     input: TextArea<'static>,
     /// Why the last answer did not count.
     refusal: Option<String>,
-    /// For so long after it is on the screen it takes no keys: they may be meant for what was there before.
+    /// How long it ignores keys after it appears, because they may be meant for the screen before.
     grace: Duration,
     /// When it takes keys, once it was drawn.
     ready: Option<Instant>,
@@ -62,6 +63,11 @@ impl QuestionDialog {
 
     pub(crate) fn id(&self) -> u64 {
         self.question.id
+    }
+
+    /// The panel whose job asks.
+    pub(crate) fn panel(&self) -> PanelName {
+        self.question.panel
     }
 
     /// Whether it has been on the screen for long enough.
@@ -108,7 +114,7 @@ impl QuestionDialog {
             AnswerKind::Ways(_) if is_meant("[n]o", typed.trim()) => return DialogState::Closed,
             AnswerKind::Ways(ways) if self.body.is_read() => {
                 let answer = typed.trim();
-                // An Enter too many is no answer: it may be meant for the text that was just read.
+                // An extra Enter is no answer: it may belong to the text that was just read.
                 if !ways.iter().any(|way| is_meant(way, answer)) {
                     let refusal = format!("`{answer}` is not among the answers");
                     return self.refuse((!answer.is_empty()).then_some(refusal));
@@ -120,7 +126,7 @@ impl QuestionDialog {
                 return self.refuse((!typed.trim().is_empty()).then(|| "not all is read; Enter shows more".to_owned()));
             }
         };
-        // Who asked may have given up.
+        // The asking thread may have given up.
         let _ = self.question.reply.send(answer);
         DialogState::Closed
     }
@@ -223,7 +229,7 @@ mod tests {
     fn asked(text: &str) -> (QuestionDialog, Receiver<String>) {
         let (reply, answer) = channel();
         let kind = AnswerKind::Ways(vec!["[o]nce".to_owned(), "[a]lways".to_owned()]);
-        let question = Question { id: 1, text: text.to_owned(), kind, reply };
+        let question = Question { id: 1, panel: PanelName::Hooks, text: text.to_owned(), kind, reply };
         (QuestionDialog::new(question, &Theme::new(false), Duration::ZERO), answer)
     }
 
@@ -292,7 +298,13 @@ mod tests {
     fn a_text_is_answered_only_after_it_was_shown() {
         for kind in [AnswerKind::Text, AnswerKind::Secret] {
             let (reply, answer) = channel();
-            let question = Question { id: 1, text: "line\n".repeat(30) + "May it? [y]es, [N]o: ", kind, reply };
+            let question = Question {
+                id: 1,
+                panel: PanelName::Hooks,
+                text: "line\n".repeat(30) + "May it? [y]es, [N]o: ",
+                kind,
+                reply,
+            };
             let mut dialog = QuestionDialog::new(question, &Theme::new(false), Duration::ZERO);
             draw(&mut dialog);
             dialog.paste("y");
@@ -311,7 +323,8 @@ mod tests {
         let (reply, answer) = channel();
         let way = "[a]lways (this very command, in this folder, for everybody who works here)";
         let kind = AnswerKind::Ways(vec!["[y]es".to_owned(), way.to_owned()]);
-        let question = Question { id: 1, text: "line\n".repeat(7) + "May it run?", kind, reply };
+        let question =
+            Question { id: 1, panel: PanelName::Hooks, text: "line\n".repeat(7) + "May it run?", kind, reply };
         let mut dialog = QuestionDialog::new(question, &Theme::new(false), Duration::ZERO);
         draw(&mut dialog);
         assert_eq!(typed(&mut dialog, "y\n"), DialogState::Open, "the ways are not on the screen yet");

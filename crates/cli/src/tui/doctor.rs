@@ -1,4 +1,4 @@
-//! The panel of the doctor: what keeps things from working, what mends it, and keys that do what `ollm doctor` does.
+//! The panel of the doctor: problems and their fixes, with keys for `ollm doctor`.
 
 use ollm_app::AppContext;
 use ollm_app::doctor::{Area, Examination, Finding, Weight, examine};
@@ -8,7 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem};
+use super::list_panel::{Batch, Feed, KeyAction, ListContent, ListItem};
 use super::panel::{Binding, Key};
 use super::text::{fitted, plain};
 use super::theme::Theme;
@@ -17,7 +17,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::table::pairs;
 
-/// What can be done here.
+/// The commands of this panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DoctorKey {
     Explain,
@@ -34,7 +34,7 @@ const KEYS: &[Binding<DoctorKey>] = &[
     Binding { keys: &[Key::Plain(KeyCode::Char('f'))], shown: "F", help: "fix what is safe", command: DoctorKey::Fix },
 ];
 
-/// Something that was found, or an area in which all is well.
+/// A finding, or an area without findings.
 pub(crate) enum DoctorItem {
     Finding(Finding),
     Fine { area: Area, what: String },
@@ -117,16 +117,19 @@ impl ListContent for Findings {
         Ok(())
     }
 
-    fn command(&mut self, key: DoctorKey, chosen: Option<&DoctorItem>) -> Deed<()> {
+    fn command(&mut self, key: DoctorKey, chosen: Option<&DoctorItem>) -> KeyAction<()> {
         match (key, chosen) {
             (DoctorKey::Fix, _) => {
                 let arguments = DoctorArguments { json: false, fix: true };
-                Deed::Run("fixing what is safe".to_owned(), Command::Doctor(arguments))
+                KeyAction::Run("fixing what is safe".to_owned(), Command::Doctor(arguments))
             }
             (DoctorKey::Explain, Some(DoctorItem::Finding(Finding { code: Some(code), .. }))) => {
-                Deed::Run(format!("help {}", code.id()), Command::Help { words: vec![code.id().to_owned()] })
+                KeyAction::Run(format!("help {}", code.id()), Command::Help { words: vec![code.id().to_owned()] })
             }
-            (DoctorKey::Explain, _) => Deed::Say("there is no code to explain".to_owned()),
+            (DoctorKey::Explain, Some(item)) => {
+                KeyAction::Say(item.area().name().to_owned(), "This row has no code to explain.".to_owned())
+            }
+            (DoctorKey::Explain, None) => KeyAction::None,
         }
     }
 }

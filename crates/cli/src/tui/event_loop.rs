@@ -1,4 +1,4 @@
-//! Waits, does what the panels want done, and draws what changed.
+//! The event loop: waits, carries out the panels' effects, and draws changes.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, sync_channel};
@@ -19,7 +19,7 @@ use super::ui::{Effect, Ui};
 use super::wakeup::{ENDING, Wakeup};
 use crate::arguments::agent::TuiArguments;
 use crate::ask::{Asker, GRACE_VARIABLE, question_grace};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::output::Output;
 use crate::person::person;
 use ollm_protocol::Code;
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, 
     let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone(), ended_by: None };
     match event_loop.run().map_err(failed)? {
         End::Left => Ok(OK),
-        End::Signal(signal) => Ok(u8::try_from(128 + signal).unwrap_or(Kind::Interrupted as u8)),
+        End::Signal(signal) => Ok(u8::try_from(128 + signal).unwrap_or(ErrorKind::Interrupted as u8)),
     }
 }
 
@@ -129,7 +129,7 @@ impl EventLoop {
         Ok(awake.has_keys)
     }
 
-    /// What was typed before something else came up is not meant for that.
+    /// Handles events. Keys from before a new question are dropped, because they are not meant for it.
     fn take_events(&mut self, events: Vec<Event>) {
         for event in events {
             self.ui.event(event);
@@ -158,7 +158,7 @@ impl EventLoop {
         Ok(None)
     }
 
-    /// A terminal that is gone is no failure: the signal that tells so comes as well.
+    /// Ignores the error of a closed terminal: a signal reports it too.
     fn outlive(&mut self, done: io::Result<()>) -> io::Result<()> {
         match done {
             Err(error) if self.ended_by.is_some() || is_gone(&error) => self.hang_up(),
@@ -167,16 +167,17 @@ impl EventLoop {
         Ok(())
     }
 
-    /// The terminal is gone: nothing is read or drawn any more, and the conversation ends in order.
+    /// Handles a closed terminal: nothing is read or drawn any more, and the conversation ends in order.
     fn hang_up(&mut self) {
         self.wakeup.forget_keyboard();
         self.terminal.release();
         self.end_by(SIGHUP);
     }
 
-    /// A signal that asks us to end ends the conversation first; a second one does not wait for that.
+    /// Handles a signal that asks us to end: it ends the conversation first, and a second signal does not wait for
+    /// that.
     fn end_by(&mut self, signal: i32) {
-        // A closed terminal is told in several ways; none of them is a second wish.
+        // A closed terminal is reported in several ways, which do not count as a second request.
         if signal != SIGHUP || self.ended_by.is_none() {
             self.ended_by.get_or_insert(signal);
             self.ui.quit();
@@ -189,7 +190,7 @@ impl EventLoop {
         stopped
     }
 
-    /// Somebody else has the terminal until `done` ends.
+    /// A job has the terminal until `done` ends.
     fn lend(&mut self, ready: &Sender<()>, done: &Receiver<()>) -> io::Result<()> {
         self.terminal.release();
         let _ = ready.send(());

@@ -1,4 +1,4 @@
-//! The panel of extensions: what each brings and whether it is on and approved, and keys that do what `ollm ext` does.
+//! The panel of extensions: what each brings and whether it is on and approved, with keys for `ollm ext`.
 
 use ollm_app::{App, AppContext, FileFollower};
 use ollm_protocol::units::counted;
@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::form::{Field, Form};
-use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
+use super::list_panel::{Batch, Feed, KeyAction, ListContent, ListItem, dotted};
 use super::panel::{Binding, Key};
 use super::text::{fitted, plain};
 use super::theme::Theme;
@@ -19,7 +19,7 @@ use crate::command::ext::{ExtensionOverview, SettingOverview, overview};
 use crate::error::Failure;
 use crate::output::Output;
 
-/// What can be done here.
+/// The commands of this panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExtensionKey {
     Toggle,
@@ -65,7 +65,7 @@ const KEYS: &[Binding<ExtensionKey>] = &[
     Binding { keys: &[Key::Plain(KeyCode::Char('t'))], shown: "T", help: "test", command: ExtensionKey::Test },
 ];
 
-/// What is done with a secret in the form.
+/// The choices for a secret in the form.
 const SECRET: &[&str] = &["leave it", "ask me", "forget it"];
 
 /// One extension.
@@ -111,10 +111,10 @@ impl ListItem for ExtensionItem {
     }
 }
 
-/// What is done with a form that was filled in.
+/// The purpose of a form.
 pub(crate) enum ExtensionForm {
     Install,
-    /// The extension, and for each setting its name, its value before, and whether it is a secret.
+    /// The extension and its settings: the name, the earlier value, and whether it is a secret.
     Settings(String, Vec<(String, String, bool)>),
 }
 
@@ -132,10 +132,10 @@ impl ListContent for Extensions {
     const KEYS: &'static [Binding<ExtensionKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<ExtensionItem>, _: &mut Output) -> Result<(), Failure> {
-        let mut shown = None;
+        let (mut shown, mut files) = (None, FileFollower::before_load(context));
         loop {
             let app = App::load_as_is(context)?;
-            let mut files = FileFollower::of_app(&app, context);
+            files.follow_app(&app, context);
             let (extensions, problems) = overview(&app, context);
             let note = if problems > 0 { format!(", {}", counted(problems, "problem")) } else { String::new() };
             let now = Some((extensions.clone(), note.clone()));
@@ -148,14 +148,14 @@ impl ListContent for Extensions {
         }
     }
 
-    fn command(&mut self, key: ExtensionKey, chosen: Option<&ExtensionItem>) -> Deed<ExtensionForm> {
+    fn command(&mut self, key: ExtensionKey, chosen: Option<&ExtensionItem>) -> KeyAction<ExtensionForm> {
         if key == ExtensionKey::Install {
-            return Deed::Fill(ExtensionForm::Install, install_form());
+            return KeyAction::Fill(ExtensionForm::Install, install_form());
         }
-        let Some(extension) = chosen else { return Deed::None };
+        let Some(extension) = chosen else { return KeyAction::None };
         let name = extension.name.clone();
         let (title, command) = match key {
-            ExtensionKey::Install => return Deed::None,
+            ExtensionKey::Install => return KeyAction::None,
             ExtensionKey::Settings => return settings(extension),
             ExtensionKey::Toggle if extension.is_on() => ("switching off", ExtCommand::Disable { names: vec![name] }),
             ExtensionKey::Toggle => ("switching on", ExtCommand::Enable { names: vec![name] }),
@@ -169,7 +169,7 @@ impl ListContent for Extensions {
         run(title, &extension.name, command)
     }
 
-    fn save(&mut self, purpose: &ExtensionForm, values: &[String]) -> Deed<ExtensionForm> {
+    fn save(&mut self, purpose: &ExtensionForm, values: &[String]) -> KeyAction<ExtensionForm> {
         match purpose {
             ExtensionForm::Install => {
                 let value = |at: usize| values.get(at).filter(|value| !value.is_empty()).cloned();
@@ -189,8 +189,8 @@ impl ListContent for Extensions {
     }
 }
 
-fn run(title: &str, name: &str, command: ExtCommand) -> Deed<ExtensionForm> {
-    Deed::Run(format!("{title} {}", one_line(name)), Command::Ext { command })
+fn run(title: &str, name: &str, command: ExtCommand) -> KeyAction<ExtensionForm> {
+    KeyAction::Run(format!("{title} {}", one_line(name)), Command::Ext { command })
 }
 
 fn update_of(name: String) -> UpdateArguments {
@@ -210,15 +210,16 @@ fn install_form() -> Form {
 }
 
 /// The form with all settings of an extension.
-fn settings(extension: &ExtensionItem) -> Deed<ExtensionForm> {
+fn settings(extension: &ExtensionItem) -> KeyAction<ExtensionForm> {
     let all = &extension.overview.settings;
-    let error = extension.text("error");
+    let (name, error) = (one_line(&extension.name), extension.text("error"));
+    let title = format!("settings of {name}");
     if all.is_empty() && !error.is_empty() {
-        let name = one_line(&extension.name);
-        return Deed::Say(format!("the settings of extension `{name}` cannot be read: {}", one_line(error)));
+        let text = format!("the settings of extension `{name}` cannot be read: {}", one_line(error));
+        return KeyAction::Say(title, text);
     }
     if all.is_empty() {
-        return Deed::Say(format!("extension `{}` has no settings", one_line(&extension.name)));
+        return KeyAction::Say(title, format!("extension `{name}` has no settings"));
     }
     let field = |one: &SettingOverview| {
         let (label, hint) = (one_line(&one.name), one_line(&one.description));
@@ -226,11 +227,11 @@ fn settings(extension: &ExtensionItem) -> Deed<ExtensionForm> {
     };
     let before = all.iter().map(|one| (one.name.clone(), one.value.clone(), one.is_sensitive)).collect();
     let form = Form::new(format!("Settings of {}", one_line(&extension.name)), all.iter().map(field).collect());
-    Deed::Fill(ExtensionForm::Settings(extension.name.clone(), before), form)
+    KeyAction::Fill(ExtensionForm::Settings(extension.name.clone(), before), form)
 }
 
-/// Sets what differs; a secret is asked for in a dialog that does not show it.
-fn set(name: String, before: &[(String, String, bool)], values: &[String]) -> Deed<ExtensionForm> {
+/// Saves changed values; a secret is asked for in a dialog that does not show it.
+fn set(name: String, before: &[(String, String, bool)], values: &[String]) -> KeyAction<ExtensionForm> {
     let (mut set, mut unset) = (Vec::new(), Vec::new());
     for ((key, old, is_sensitive), new) in before.iter().zip(values) {
         match (is_sensitive, new.as_str()) {
@@ -243,7 +244,7 @@ fn set(name: String, before: &[(String, String, bool)], values: &[String]) -> De
         }
     }
     if set.is_empty() && unset.is_empty() {
-        return Deed::None;
+        return KeyAction::None;
     }
     let title = name.clone();
     run("settings of", &title, ExtCommand::Set(SetArguments { name, set, unset }))

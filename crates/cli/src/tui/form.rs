@@ -1,4 +1,4 @@
-//! A few lines to fill in, over a panel.
+//! A form with a few lines, above a panel.
 
 use std::borrow::Cow;
 
@@ -16,6 +16,8 @@ use super::theme::Theme;
 use crate::error::Failure;
 
 const WIDTH: u16 = 76;
+/// What stands for an empty value among several.
+const USUAL: &str = "as usual";
 /// The column of the values.
 const LABEL: u16 = 14;
 
@@ -24,16 +26,16 @@ pub(crate) struct Field {
     label: Cow<'static, str>,
     hint: Cow<'static, str>,
     value: FieldValue,
-    /// What it was when the form opened; what shows the same still is.
+    /// Its text when the form opened; the same text counts as unchanged.
     given: String,
     shown: String,
 }
 
 enum FieldValue {
     Text(Box<TextArea<'static>>),
-    /// One of these, by its place.
+    /// One of these values, by its index.
     Choice(&'static [&'static str], usize),
-    /// Several lines, which have no room here.
+    /// A value of several lines, which has no room here.
     Fixed,
 }
 
@@ -55,7 +57,8 @@ impl Field {
         field
     }
 
-    /// One of several values, the first where the present one is not among them.
+    /// A choice among several values; the first one if the present value is not among them. An empty value means the
+    /// default.
     pub(crate) fn choice(
         label: impl Into<Cow<'static, str>>,
         hint: impl Into<Cow<'static, str>>,
@@ -85,11 +88,11 @@ pub(crate) struct Form {
     fields: Vec<Field>,
     at: usize,
     first: usize,
-    /// Why what was filled in last did not count.
+    /// The reason why the last input was not accepted.
     refusal: Option<String>,
 }
 
-/// What came of a key.
+/// The result of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FormState {
     Open,
@@ -103,7 +106,7 @@ impl Form {
         Form { title: title.into(), fields, at: 0, first: 0, refusal: None }
     }
 
-    /// The same form, with the reason why what was filled in did not count.
+    /// The form again, with the reason why its input was not accepted.
     pub(crate) fn refused(self, outcome: &Result<u8, Failure>) -> Form {
         Form { refusal: outcome.as_ref().err().map(|failure| one_line(&failure.message)), ..self }
     }
@@ -174,7 +177,11 @@ impl Field {
         match &self.value {
             FieldValue::Text(input) if is_chosen => frame.render_widget(&**input, value),
             FieldValue::Text(input) => frame.render_widget(Paragraph::new(input.lines().concat()), value),
-            FieldValue::Choice(..) => frame.render_widget(Paragraph::new(format!("‹ {} ›", self.shown_value())), value),
+            FieldValue::Choice(..) => {
+                let chosen = Some(self.shown_value()).filter(|chosen| !chosen.is_empty());
+                let chosen = chosen.as_deref().unwrap_or(USUAL);
+                frame.render_widget(Paragraph::new(format!("‹ {chosen} ›")), value);
+            }
             FieldValue::Fixed => {
                 frame.render_widget(Paragraph::new(Span::styled(self.shown_value(), theme.faint)), value);
             }

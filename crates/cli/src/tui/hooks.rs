@@ -1,4 +1,4 @@
-//! The panel of hooks: every hook by its category, what there is to know about it, and keys that do what `ollm hook` does.
+//! The panel of hooks: every hook by its category, its details, and keys for `ollm hook`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
+use super::list_panel::{Batch, Feed, KeyAction, ListContent, ListItem, dotted};
 use super::panel::{Binding, Key};
 use super::text::plain;
 use super::theme::Theme;
@@ -21,7 +21,7 @@ mod category;
 
 use actions::FormPurpose;
 
-/// What can be done here.
+/// The commands of this panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookKey {
     Toggle,
@@ -60,7 +60,7 @@ const KEYS: &[Binding<HookKey>] = &[
     },
 ];
 
-/// A hook and how it is.
+/// A hook and its state.
 pub(crate) struct HookItem {
     pub(super) hook: Arc<Hook>,
     pub(super) state: HookState,
@@ -103,12 +103,13 @@ impl ListContent for Hooks {
     const KEYS: &'static [Binding<HookKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<HookItem>, _: &mut Output) -> Result<(), Failure> {
+        let mut files = FileFollower::before_load(context);
         loop {
             let app = App::load(context)?;
+            files.follow_app(&app, context);
             let broken = app.problems.iter().filter(|one| one.severity != ollm_catalog::Severity::Warning).count();
             let note = if broken > 0 { format!(", {broken} broken") } else { String::new() };
             let hooks = hook_states(app.hooks(), &app).into_iter();
-            let mut files = FileFollower::of_app(&app, context);
             feed.send(Batch::All(arranged(hooks.map(|(hook, state)| HookItem { hook, state }).collect()), note));
             if !feed.waits_for(&mut files) {
                 return Ok(());
@@ -116,11 +117,11 @@ impl ListContent for Hooks {
         }
     }
 
-    fn command(&mut self, key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose> {
+    fn command(&mut self, key: HookKey, chosen: Option<&HookItem>) -> KeyAction<FormPurpose> {
         actions::deed(key, chosen)
     }
 
-    fn save(&mut self, purpose: &FormPurpose, values: &[String]) -> Deed<FormPurpose> {
+    fn save(&mut self, purpose: &FormPurpose, values: &[String]) -> KeyAction<FormPurpose> {
         actions::save(purpose, values)
     }
 }

@@ -1,7 +1,7 @@
-//! Bytes of the terminal as keys, clicks and pasted text.
+//! Parses bytes of the terminal into keys, clicks and pasted text.
 //!
-//! Nothing here waits. A sequence whose rest does not come ends when its time is over, and so does half a pasted text: neither
-//! takes the keyboard away from the person.
+//! Nothing here waits. An incomplete sequence or pasted text ends after a time limit, so that it cannot block the
+//! keyboard.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub(crate) struct Keyboard {
     half: Vec<u8>,
     /// A pasted text whose end has not come yet.
     paste: Option<Vec<u8>>,
-    /// Whether what has begun is to be forgotten when it is whole.
+    /// Whether the incomplete sequence or text will be dropped.
     is_dropping: bool,
     last: Option<Instant>,
 }
@@ -42,7 +42,7 @@ impl Keyboard {
     /// Reads what came at once.
     pub(crate) fn take(&mut self, bytes: &[u8], now: Instant, events: &mut Vec<Event>) {
         self.last = Some(now);
-        // A key on its own in the middle of a pasted text comes from somebody who waits for its end in vain.
+        // A single key in the middle of a pasted text comes from a person who gave up waiting.
         if self.paste.is_some() && LEAVING.contains(&bytes) {
             self.forget();
         }
@@ -62,7 +62,7 @@ impl Keyboard {
         Some(after(self.last?, pause))
     }
 
-    /// Ends what is due.
+    /// Ends an incomplete sequence or text if its time is over.
     pub(crate) fn expire(&mut self, now: Instant, events: &mut Vec<Event>) {
         if self.due().is_none_or(|due| now < due) {
             return;
@@ -70,7 +70,7 @@ impl Keyboard {
         let (half, paste) = (std::mem::take(&mut self.half), self.paste.take());
         match (half.as_slice(), paste) {
             ([ESCAPE], paste) => {
-                // In a pasted text it says that the text is not wanted.
+                // In a pasted text this key means that the text is not wanted.
                 self.is_dropping &= paste.is_none();
                 self.emit(key(KeyCode::Esc, KeyModifiers::NONE), events);
             }
@@ -80,7 +80,7 @@ impl Keyboard {
         }
     }
 
-    /// Forgets what has begun: its rest, when it comes, is no key.
+    /// Drops an incomplete sequence or text; its rest will be no key.
     pub(crate) fn drop_half(&mut self) {
         self.is_dropping = !self.half.is_empty() || self.paste.is_some();
     }

@@ -1,4 +1,4 @@
-//! Where somebody is in a long list or a long text. Only what is on the screen is ever drawn.
+//! The position in a long list or text. Only the visible part is ever drawn.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ impl ListCursor {
         .min(last);
     }
 
-    /// What is shown in so many rows; the cursor is always within it.
+    /// The visible part with this many rows; the cursor is always in it.
     pub(crate) fn window(&mut self, height: usize, len: usize) -> Range<usize> {
         self.height = height;
         self.at = self.at.min(len.saturating_sub(1));
@@ -86,7 +86,7 @@ pub(crate) struct TextView {
     width: u16,
     offset: usize,
     height: usize,
-    /// So many rows, from the first, have been on the screen without a gap.
+    /// How many rows, counted from the first, have been on the screen without a gap.
     seen: usize,
 }
 
@@ -95,7 +95,7 @@ impl TextView {
         TextView { lines, ..TextView::default() }
     }
 
-    /// A text whose end is what matters.
+    /// A text that opens at its end.
     pub(crate) fn at_end(lines: Vec<Line<'static>>) -> TextView {
         TextView { lines, offset: usize::MAX, ..TextView::default() }
     }
@@ -134,7 +134,7 @@ impl TextView {
             let was_read = self.is_read();
             self.rows = wrapped(&self.lines, width);
             self.width = width;
-            // Rows of another width are other rows.
+            // At another width, the rows are different ones.
             self.seen = if was_read { self.rows.len() } else { 0 };
         }
         self.rows.len()
@@ -152,7 +152,7 @@ impl TextView {
         frame.render_widget(Paragraph::new(shown), area);
     }
 
-    /// Where in the text the area is, for people; nothing where all of it is shown.
+    /// The visible position in the text, for people; `None` if all of it is visible.
     pub(crate) fn position(&self) -> Option<String> {
         let end = self.rows.len().min(self.offset + self.height);
         (self.height < self.rows.len()).then(|| format!("rows {}–{end} of {}", self.offset + 1, self.rows.len()))

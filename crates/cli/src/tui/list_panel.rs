@@ -18,15 +18,15 @@ use super::list::{ListCursor, Step, TextView};
 use super::panel::{Action, Binding, Job, Key, KeyHelp, Panel, command_of, help_of};
 use super::theme::Theme;
 use crate::ask::Asker;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 
 mod content;
 mod draw;
 
-pub(crate) use content::{Batch, Deed, Feed, ListContent, ListItem};
+pub(crate) use content::{Batch, Feed, KeyAction, ListContent, ListItem};
 pub(crate) use draw::dotted;
 
-/// More of what a command prints is not kept.
+/// Longer output of a command is cut.
 const LONGEST_RESULT: usize = 256 << 10;
 /// A list that grows loses its oldest entries beyond this.
 const MOST_LIVE: usize = 2000;
@@ -35,7 +35,7 @@ const LONGEST_FILTER: usize = 200;
 
 /// The keys of all such panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CommonKey {
+pub(super) enum CommonKey {
     Filter,
     Reload,
     MoreDetails,
@@ -45,7 +45,7 @@ enum CommonKey {
     Interrupt,
 }
 
-const COMMON: &[Binding<CommonKey>] = &[
+pub(super) const COMMON: &[Binding<CommonKey>] = &[
     Binding { keys: &[Key::Plain(KeyCode::Char('/'))], shown: "/", help: "filter", command: CommonKey::Filter },
     Binding {
         keys: &[Key::Plain(KeyCode::Char('n'))],
@@ -97,7 +97,7 @@ const COMMON: &[Binding<CommonKey>] = &[
 enum Row {
     Exit,
     Category(&'static str),
-    /// An entry, by its place.
+    /// An entry, by its index.
     Item(usize),
 }
 
@@ -114,16 +114,18 @@ pub(crate) struct ListPanel<C: ListContent> {
     content: C,
     items: VecDeque<C::Item>,
     rows: Vec<Row>,
-    /// What else the title says.
+    /// An addition to the title.
     note: String,
     cursor: ListCursor,
-    /// What entries must contain, and whether it is being typed.
+    /// The entry that the person chose, while the filter hides it.
+    hidden: Option<String>,
+    /// The text that entries must contain, and whether it is being typed.
     filter: String,
     is_filtering: bool,
     form: Option<(C::Purpose, Form)>,
-    /// The form whose command is under way: it is open again where that fails.
+    /// The form whose command is running; it opens again if the command fails.
     sent: Option<(C::Purpose, Form)>,
-    /// What the last command printed, and what that was.
+    /// The last command's output, and its title.
     result: String,
     result_title: String,
     result_view: Option<TextView>,
@@ -131,13 +133,13 @@ pub(crate) struct ListPanel<C: ListContent> {
     /// How often the entries were arranged, and for which time the details are.
     arranged: usize,
     detailed: usize,
-    /// Interrupts the command that is under way: there is one at a time.
+    /// Interrupts the running command; there is only one at a time.
     running: Option<Cancel>,
     load: Load,
     is_loaded: bool,
     /// Whether the panel is in front.
     is_open: bool,
-    /// Ended where nobody looks any more.
+    /// Ended when the list is no longer visible.
     looking: Option<WakeSignal>,
     sender: Sender<Batch<C::Item>>,
     batches: Receiver<Batch<C::Item>>,
@@ -154,6 +156,7 @@ impl<C: ListContent> ListPanel<C> {
             rows: vec![Row::Exit],
             note: String::new(),
             cursor: ListCursor::default(),
+            hidden: None,
             filter: String::new(),
             is_filtering: false,
             form: None,
@@ -175,7 +178,7 @@ impl<C: ListContent> ListPanel<C> {
         }
     }
 
-    /// Where a load sends what it found.
+    /// The channel on which a load sends its results.
     #[cfg(test)]
     pub(super) fn sender(&self) -> Sender<Batch<C::Item>> {
         self.sender.clone()
@@ -197,7 +200,7 @@ impl<C: ListContent> ListPanel<C> {
         }
         let looking = match WakeSignal::new() {
             Ok(looking) => looking,
-            Err(error) => return self.act(Deed::Say(error.message)),
+            Err(error) => return self.act(KeyAction::Say(C::LOAD.to_owned(), error.message)),
         };
         self.load = Load::Running;
         let (sender, looked) = (self.sender.clone(), looking.clone());
@@ -212,35 +215,35 @@ impl<C: ListContent> ListPanel<C> {
             };
             C::load(context, &Feed { sender, screen, looking: looked }, output).map(|()| OK)
         });
-        // It goes on for as long as the panel is looked at, which is nothing to wait for.
+        // The load runs while the panel is visible, and nothing waits for it.
         Action::Run(job.in_background())
     }
 
-    /// Nobody follows what changes from now on.
+    /// Stops following changes.
     fn look_away(&mut self) {
         self.looking.take().iter().for_each(WakeSignal::end);
     }
 
-    /// Loads anew what may have changed; nobody follows a list that is not looked at.
+    /// Loads possible changes; a hidden list is not followed.
     fn reload(&mut self) -> Action {
         if self.is_open { self.load() } else { Action::Changed }
     }
 
-    fn act(&mut self, deed: Deed<C::Purpose>) -> Action {
+    fn act(&mut self, deed: KeyAction<C::Purpose>) -> Action {
         match deed {
-            Deed::None => return Action::None,
-            Deed::Run(title, command) => return self.begin(Job::command(title, command)),
-            Deed::Confirm(question, title, command) => {
+            KeyAction::None => return Action::None,
+            KeyAction::Run(title, command) => return self.begin(Job::command(title, command)),
+            KeyAction::Confirm(question, title, command) => {
                 return self.begin(Job::new(title, move |context, output| {
                     output.asker().confirm(&question, "it")?;
                     crate::command::run(command, context, output)
                 }));
             }
-            Deed::Say(text) => {
-                (self.result, self.result_title, self.result_view) = (text, String::new(), None);
+            KeyAction::Say(title, text) => {
+                (self.result, self.result_title, self.result_view) = (text, title, None);
             }
-            Deed::Fill(purpose, form) => self.form = Some((purpose, form)),
-            Deed::Arrange => self.arrange(),
+            KeyAction::Fill(purpose, form) => self.form = Some((purpose, form)),
+            KeyAction::Arrange => self.arrange(),
         }
         Action::Changed
     }
@@ -263,7 +266,7 @@ impl<C: ListContent> ListPanel<C> {
         if batches.is_empty() {
             return;
         }
-        // Whoever looks at the newest entry goes on doing so.
+        // A cursor at the newest entry follows new entries.
         let is_at_end = C::IS_LIVE && (!self.is_loaded || self.cursor.at + 1 >= self.rows.len());
         let chosen = self.chosen().map(|item| item.id().to_owned());
         for batch in batches {
@@ -287,7 +290,7 @@ impl<C: ListContent> ListPanel<C> {
         self.arrange_at(chosen.as_deref());
     }
 
-    /// Lists the entries that the filter leaves, and keeps the cursor where it was.
+    /// Lists the entries that pass the filter. Keeps the cursor, or returns it to the entry that the person had chosen.
     fn arrange_at(&mut self, chosen: Option<&str>) {
         let wanted = self.filter.to_lowercase();
         let fits = |item: &C::Item| {
@@ -304,16 +307,16 @@ impl<C: ListContent> ListPanel<C> {
             rows.push(Row::Item(at));
         }
         self.rows = rows;
-        let is_chosen = |row: &Row| match row {
-            Row::Item(at) => self.items.get(*at).is_some_and(|item| Some(item.id()) == chosen),
-            Row::Exit | Row::Category(_) => false,
-        };
-        let is_item = |row: &Row| matches!(row, Row::Item(_));
-        let found = self.rows.iter().position(is_chosen).or_else(|| match chosen {
-            // Its neighbour, where it is gone.
-            Some(_) => None,
-            None => self.rows.iter().position(is_item),
+        let hidden = self.hidden.take();
+        let listed = hidden.as_deref().and_then(|id| self.place_of(id));
+        let found = listed.or_else(|| match chosen {
+            // If the entry is gone, the cursor goes to its neighbour.
+            Some(id) => self.place_of(id),
+            None => self.rows.iter().position(|row| matches!(row, Row::Item(_))),
         });
+        if listed.is_none() {
+            self.hidden = hidden.or_else(|| chosen.filter(|_| found.is_none()).map(str::to_owned));
+        }
         self.cursor.at = found.unwrap_or(self.cursor.at).min(self.rows.len().saturating_sub(1));
         if self.chosen().is_none_or(|item| Some(item.id()) != chosen) {
             self.details = None;
@@ -321,10 +324,18 @@ impl<C: ListContent> ListPanel<C> {
         self.arranged += 1;
     }
 
+    /// The row of an entry.
+    fn place_of(&self, id: &str) -> Option<usize> {
+        self.rows.iter().position(|row| match row {
+            Row::Item(at) => self.items.get(*at).is_some_and(|item| item.id() == id),
+            Row::Exit | Row::Category(_) => false,
+        })
+    }
+
     fn step(&mut self, step: Step) -> Action {
         let len = self.rows.len();
         self.cursor.step(step, len);
-        // A category is no place to be.
+        // The cursor never stays on a category.
         if matches!(self.rows.get(self.cursor.at), Some(Row::Category(_))) {
             let is_up = matches!(step, Step::Up | Step::PageUp | Step::First);
             self.cursor.step(if is_up { Step::Up } else { Step::Down }, len);
@@ -333,9 +344,9 @@ impl<C: ListContent> ListPanel<C> {
         Action::Changed
     }
 
-    /// Another entry is under the cursor: what a command said of the one before is over.
+    /// Another entry is chosen, so the last command's output is closed.
     fn choose(&mut self) {
-        self.details = None;
+        (self.details, self.hidden) = (None, None);
         if self.running.is_none() {
             self.close_result();
         }
@@ -366,7 +377,7 @@ impl<C: ListContent> ListPanel<C> {
         Action::Changed
     }
 
-    /// The result is what a person wants to read on in, where there is one.
+    /// Scrolls the result if there is one, else the details.
     fn scroll(&mut self, step: Step) {
         if let Some(view) = self.result_view.as_mut().or(self.details.as_mut()) {
             view.step(step);
@@ -407,7 +418,7 @@ impl<C: ListContent> ListPanel<C> {
             FormState::Saved(values) => match self.form.take() {
                 Some((purpose, form)) => {
                     let deed = self.content.save(&purpose, &values);
-                    self.sent = matches!(deed, Deed::Run(..)).then_some((purpose, form));
+                    self.sent = matches!(deed, KeyAction::Run(..)).then_some((purpose, form));
                     self.act(deed)
                 }
                 None => Action::None,
@@ -502,7 +513,7 @@ impl<C: ListContent> Panel for ListPanel<C> {
         if let Err(failure) = outcome {
             job.clone_into(&mut self.result_title);
             let text = failure.to_string();
-            // A load that fails again says nothing new.
+            // A load that fails again in the same way is not reported again.
             if !self.result.ends_with(&text) {
                 self.show(&text);
             }
@@ -512,10 +523,10 @@ impl<C: ListContent> Panel for ListPanel<C> {
             let load = std::mem::replace(&mut self.load, Load::None);
             return if load == Load::Outdated { self.reload() } else { Action::Changed };
         }
-        // Whatever a command did, the list shows it; what it refused can be mended.
+        // The list shows what the command did; the form of a refused command opens again.
         self.running = None;
         let sent =
-            self.sent.take().filter(|_| outcome.as_ref().is_err_and(|failure| failure.kind != Kind::Interrupted));
+            self.sent.take().filter(|_| outcome.as_ref().is_err_and(|failure| failure.kind != ErrorKind::Interrupted));
         self.form = sent.map(|(purpose, form)| (purpose, form.refused(outcome))).or(self.form.take());
         self.reload()
     }

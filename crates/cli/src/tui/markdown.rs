@@ -1,6 +1,6 @@
 //! Markdown as lines for a terminal: what a model writes, styled as far as a terminal can.
 //!
-//! Nothing is fetched, and no link is hidden: an address stands behind its text. Markup that is not whole yet is shown as it is.
+//! Nothing is fetched, and no link is hidden: an address stands behind its text. Incomplete markup is shown unchanged.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -14,7 +14,7 @@ const DEEPEST: usize = 8;
 /// What models write.
 const DIALECT: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
 
-/// Where the lines begin that open the blocks of a text that stand in no other block, each with the fence that opens it where it is code.
+/// The start of each outermost block of a text; for a code block also its opening fence.
 pub(crate) fn blocks(text: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
     let mut depth = 0_usize;
     Parser::new_ext(text, DIALECT).into_offset_iter().filter_map(move |(event, range)| {
@@ -58,7 +58,7 @@ struct Writer<'t> {
     is_code: bool,
     /// Where the links that are open lead.
     links: Vec<String>,
-    /// What stands before the next text of an item.
+    /// The mark before the next text of an item.
     mark: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl<'t> Writer<'t> {
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.style.pop()),
             TagEnd::Paragraph if self.lists.is_empty() => self.end_block(),
             TagEnd::Item => {
-                // An empty item has its mark all the same, and keeps it for itself.
+                // An empty item gets its mark too, on a line of its own.
                 if self.mark.is_some() {
                     self.push("", self.now());
                 }
@@ -208,7 +208,7 @@ impl<'t> Writer<'t> {
             let depth = self.lists.len().saturating_sub(1).min(DEEPEST);
             let quote = "│ ".repeat(self.quotes.min(DEEPEST));
             let mark = self.mark.take();
-            // What goes on in an item stands below its text.
+            // The further lines of an item are aligned with its text.
             let indent = if mark.is_none() && !self.lists.is_empty() { "  " } else { "" };
             let before = format!("{quote}{}{indent}{}", "  ".repeat(depth), mark.unwrap_or_default());
             if !before.is_empty() {

@@ -1,5 +1,4 @@
-//! The panel of MCP servers: how each is, here and in the conversations that run, its tools, and keys that do what `ollm mcp`
-//! does.
+//! The panel of MCP servers: the state of each, here and in running conversations, its tools, and keys for `ollm mcp`.
 
 use ollm_app::{AppContext, FileFollower};
 use ollm_store::{escape_for_people, one_line};
@@ -9,7 +8,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::form::{Field, Form};
-use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
+use super::list_panel::{Batch, Feed, KeyAction, ListContent, ListItem, dotted};
 use super::panel::{Binding, Key};
 use super::text::{fitted, heading, plain};
 use super::theme::Theme;
@@ -20,7 +19,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::table::pairs;
 
-/// What can be done here.
+/// The commands of this panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum McpKey {
     Tools,
@@ -182,10 +181,10 @@ impl ListContent for Servers {
     const KEYS: &'static [Binding<McpKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<ServerItem>, _: &mut Output) -> Result<(), Failure> {
-        let mut shown = None;
+        let (mut shown, mut files) = (None, FileFollower::before_load(context));
         loop {
             let servers = ollm_app::servers::Servers::load(context)?;
-            let mut files = FileFollower::of_servers(&servers);
+            files.follow_servers(&servers);
             let now = overview(&servers);
             if shown.as_ref() != Some(&now) {
                 let note = if now.1.is_empty() { "" } else { ", a conversation does not answer" };
@@ -198,22 +197,23 @@ impl ListContent for Servers {
         }
     }
 
-    fn command(&mut self, key: McpKey, chosen: Option<&ServerItem>) -> Deed<NewServer> {
+    fn command(&mut self, key: McpKey, chosen: Option<&ServerItem>) -> KeyAction<NewServer> {
         if key == McpKey::Add {
-            return Deed::Fill(NewServer, add_form());
+            return KeyAction::Fill(NewServer, add_form());
         }
-        let Some(server) = chosen else { return Deed::None };
+        let Some(server) = chosen else { return KeyAction::None };
         let name = server.name.clone();
         let (names, json) = (vec![name.clone()], false);
         let (title, command) = match key {
-            McpKey::Add => return Deed::None,
+            McpKey::Add => return KeyAction::None,
             McpKey::Tools => ("tools of", McpCommand::Tools { names, refresh: false, json }),
             McpKey::Health => ("health of", McpCommand::Status { names, json }),
             McpKey::Logs => ("logs of", McpCommand::Logs { server: name.clone(), json }),
             McpKey::Start if server.is_running() => {
-                return Deed::Say(format!("server `{}` runs already; R restarts it", one_line(&name)));
+                let text = format!("server `{}` runs already; R restarts it", one_line(&name));
+                return KeyAction::Say(format!("starting {}", one_line(&name)), text);
             }
-            // In a conversation it runs on; without one it is tried.
+            // In a conversation it keeps running; without one it is only tried.
             McpKey::Start if server.has_conversation() => ("starting", McpCommand::Restart { names, json }),
             McpKey::Start => ("starting", McpCommand::Start { names, json }),
             McpKey::Stop => ("stopping", McpCommand::Stop { names, json }),
@@ -230,16 +230,16 @@ impl ListContent for Servers {
                 let command = Command::Mcp { command: McpCommand::Remove { name: name.clone(), project } };
                 let name = one_line(&name);
                 let question = format!("Remove server `{name}` from the settings it is declared in?");
-                return Deed::Confirm(question, format!("deleting {name}"), command);
+                return KeyAction::Confirm(question, format!("deleting {name}"), command);
             }
         };
-        Deed::Run(format!("{title} {}", one_line(&name)), Command::Mcp { command })
+        KeyAction::Run(format!("{title} {}", one_line(&name)), Command::Mcp { command })
     }
 
-    fn save(&mut self, _: &NewServer, values: &[String]) -> Deed<NewServer> {
+    fn save(&mut self, _: &NewServer, values: &[String]) -> KeyAction<NewServer> {
         let arguments = added(values);
         let title = format!("adding {}", one_line(arguments.name.as_deref().unwrap_or_default()));
-        Deed::Run(title, Command::Mcp { command: McpCommand::Add(arguments) })
+        KeyAction::Run(title, Command::Mcp { command: McpCommand::Add(arguments) })
     }
 }
 
@@ -261,7 +261,7 @@ fn add_form() -> Form {
 fn added(filled: &[String]) -> AddArguments {
     let value = |at: usize| filled.get(at).filter(|value| !value.is_empty()).cloned();
     let line = value(1).unwrap_or_default();
-    // What is no line of a shell is left to the command, which says what is wrong with it.
+    // Text that is not a shell line goes to the command, which says what is wrong with it.
     let is_program = !line.starts_with('{') && !line.contains("://");
     let command = ollm_shell::split_loosely(&line).ok().filter(|_| is_program);
     AddArguments {

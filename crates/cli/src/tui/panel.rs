@@ -1,4 +1,4 @@
-//! What a panel is, and what it can have done.
+//! The panel trait, and the actions that a panel can request.
 
 use ollm_agent::Cancel;
 use ollm_app::AppContext;
@@ -49,7 +49,7 @@ impl PanelName {
         }
     }
 
-    /// The panel of this name, whatever its letters' case.
+    /// The panel of this name, in any case of its letters.
     pub(crate) fn named(name: &str) -> Option<PanelName> {
         PanelName::ALL.into_iter().find(|panel| panel.title().eq_ignore_ascii_case(name))
     }
@@ -71,7 +71,7 @@ pub(crate) trait Panel {
     /// Another panel comes to the front.
     fn close(&mut self) {}
 
-    /// A key that the panels together have no use for.
+    /// Handles a key that is no global key.
     fn key(&mut self, key: KeyEvent) -> Action;
 
     /// Pasted text; control characters are gone from it.
@@ -92,7 +92,7 @@ pub(crate) trait Panel {
     /// Something that a job of this panel printed.
     fn show(&mut self, text: &str);
 
-    /// A job of this panel has sent something through the panel's own channel, and goes on.
+    /// Called when a running job of this panel has sent something through the panel's own channel.
     fn loaded(&mut self) {}
 
     /// A job of this panel is over.
@@ -102,7 +102,7 @@ pub(crate) trait Panel {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme);
 }
 
-/// What comes of a key.
+/// The result of a key.
 pub(crate) enum Action {
     /// Nothing changed.
     None,
@@ -116,7 +116,7 @@ pub(crate) enum Action {
     PreviousPanel,
     /// The keys are shown.
     Help,
-    /// The panel is left for the first one; from there, all of them.
+    /// Leaves the panel for the first one, or from there all panels.
     Leave,
 }
 
@@ -128,9 +128,9 @@ pub(crate) struct Job {
     /// What it does, for the status line and for [`Panel::done`].
     pub(crate) title: String,
     pub(crate) work: Work,
-    /// Interrupts it, where what it does can be interrupted.
+    /// Interrupts the job, if its work can be interrupted.
     pub(crate) cancel: Cancel,
-    /// Whether the status line does not speak of it.
+    /// Whether the status line leaves it out.
     pub(crate) is_background: bool,
 }
 
@@ -142,7 +142,7 @@ impl Job {
         Job { title: title.into(), work: Box::new(work), cancel: Cancel::default(), is_background: false }
     }
 
-    /// The same job, of which the status line does not speak.
+    /// The job, left out of the status line.
     pub(crate) fn in_background(self) -> Job {
         Job { is_background: true, ..self }
     }
@@ -166,7 +166,7 @@ impl Key {
         let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
         let (code, is_held) = match self {
             Key::Plain(code) => (code, !control && !alt),
-            // An Esc right before it looks like Alt.
+            // A key right after Esc looks like one with Alt.
             Key::Control(code) => (code, control),
             Key::Alt(code) => (code, alt && !control),
         };

@@ -1,36 +1,38 @@
-//! Gives the terminal back where we cannot: after `kill -9`.
+//! Restores the terminal after `kill -9`, when we cannot do it.
 //!
-//! A second process of ours waits on a pipe. It is told when the panels take the terminal and when they leave it. Where the
-//! pipe ends while they have it, we were killed, and it leaves the terminal as it was.
+//! A second process of ours waits on a pipe. We tell it when the panels take the terminal and when they leave it. If
+//! the pipe closes while they have it, we were killed, and it restores the terminal.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
+use ollm_process::SparedChild;
 use rustix::termios::Termios;
 
 use super::terminal::{mode_bits, restore};
 use crate::error::OK;
 use crate::open;
 
-/// What it is told.
+/// The messages to the process.
 const TAKEN: u8 = b'+';
 const LEFT: u8 = b'-';
 const OVER: u8 = b'.';
 
-/// The other process. Dropped, it ends.
+/// The second process; dropping this ends it.
 pub(super) struct Restorer {
-    child: Child,
+    child: SparedChild,
 }
 
 impl Restorer {
-    /// Starts it while the panels have the terminal; `modes` are those of the terminal as it was. Without it, only `kill -9` leaves the terminal to `reset`.
+    /// Starts it while the panels have the terminal; `modes` are the terminal's earlier modes. If it cannot start, a
+    /// terminal after `kill -9` needs `reset`.
     pub(super) fn start(program: &Path, modes: &Termios) -> Option<Restorer> {
         let bits = mode_bits(modes);
         let mut command = open::ourselves(program, &["tui", "restore"]);
         command.args(bits.map(|bits| bits.to_string())).stdin(Stdio::piped()).stderr(Stdio::null());
-        Some(Restorer { child: command.spawn().ok()? })
+        Some(Restorer { child: SparedChild::spawn(&mut command).ok()? })
     }
 
     pub(super) fn taken(&mut self) {
@@ -43,7 +45,7 @@ impl Restorer {
 
     fn tell(&mut self, word: u8) {
         // One that is gone restores nothing.
-        let _ = self.child.stdin.as_mut().map(|pipe| pipe.write_all(&[word]));
+        let _ = self.child.stdin().map(|pipe| pipe.write_all(&[word]));
     }
 }
 
@@ -56,9 +58,9 @@ impl Drop for Restorer {
     }
 }
 
-/// The life of the other process.
+/// Runs the second process.
 pub(crate) fn run(words: &[OsString]) -> u8 {
-    // Neither a signal for our group nor the end of the terminal is meant for it.
+    // Signals to our group, and the end of the terminal, must not end it.
     let _ = rustix::process::setsid();
     let last = io::stdin().lock().bytes().map_while(Result::ok).take_while(|word| *word != OVER).last();
     // They have the terminal when it is started.

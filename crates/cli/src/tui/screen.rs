@@ -1,4 +1,4 @@
-//! What other threads see of the panels: they show text there, ask questions in dialogs, and borrow the terminal.
+//! The panels' interface for other threads, which show text there, ask questions in dialogs, and borrow the terminal.
 
 use std::fmt;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use super::chat::front::ChatNews;
 use super::panel::PanelName;
 use crate::error::Failure;
 
-/// How often somebody who waits for an answer looks whether it is still needed.
+/// How often a waiting thread checks whether the answer is still needed.
 const LOOKING: Duration = Duration::from_millis(250);
 
 /// What comes to the panels from other threads.
@@ -25,9 +25,9 @@ pub(crate) enum Message {
     Loaded { panel: PanelName },
     /// A question to the person.
     Ask(Question),
-    /// The answer to this question is not needed any more.
+    /// The answer to this question is no longer needed.
     Withdraw(u64),
-    /// Somebody needs the terminal; it is theirs from `ready` to the end of `done`.
+    /// A job needs the terminal; it has it from `ready` to the end of `done`.
     Suspend { ready: Sender<()>, done: Receiver<()> },
     /// News of the conversation.
     Chat(ChatNews),
@@ -35,17 +35,19 @@ pub(crate) enum Message {
     Done { panel: PanelName, job: String, outcome: Result<u8, Failure> },
 }
 
-/// A question that waits for its answer. Dropped, it has none.
+/// A question that waits for its answer. Dropping it leaves it without an answer.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) id: u64,
+    /// The panel whose job asks.
+    pub(crate) panel: PanelName,
     /// Everything that is asked about; the last line is the question itself.
     pub(crate) text: String,
     pub(crate) kind: AnswerKind,
     pub(crate) reply: Sender<String>,
 }
 
-/// What an answer may be.
+/// The accepted answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerKind {
     /// One of these ways, each with its letter in brackets, or no.
@@ -58,14 +60,14 @@ pub(crate) enum AnswerKind {
     Secret,
 }
 
-/// A question that is on the screen. Dropped, it is withdrawn.
+/// A question on the screen. Dropping it withdraws the question.
 pub(crate) struct OpenQuestion {
     inbox: Inbox,
     id: u64,
     answer: Receiver<String>,
 }
 
-/// How a question stands.
+/// The state of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Open,
@@ -90,7 +92,7 @@ impl Drop for OpenQuestion {
     }
 }
 
-/// The way to the panels.
+/// The channel to the panels.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     sender: SyncSender<Message>,
@@ -103,7 +105,7 @@ impl Inbox {
         Inbox { sender, waker: Arc::new(waker), questions: Arc::default() }
     }
 
-    /// Sends a message; false where the panels are gone. A full inbox holds the sender up.
+    /// Sends a message; false if the panels are gone. The sender waits while the inbox is full.
     pub(crate) fn send(&self, message: Message) -> bool {
         let sent = self.sender.send(message).is_ok();
         self.wake();
@@ -142,7 +144,7 @@ impl Screen {
         &self.cancel
     }
 
-    /// Shows text, which may be styled by us and holds nothing else that a terminal obeys.
+    /// Shows text, with no control sequences except our own styles.
     pub(crate) fn show(&self, text: &str) {
         self.inbox.send(Message::Text { panel: self.panel, text: text.to_owned() });
     }
@@ -157,7 +159,8 @@ impl Screen {
         self.inbox.send(Message::Chat(news));
     }
 
-    /// Asks the person, until `over` says that the answer is not needed any more; none then, and where the person gives none.
+    /// Asks the person, until `over` says that the answer is no longer needed. `None` then, and if the person gives no
+    /// answer.
     pub(crate) fn ask(&self, text: &str, kind: AnswerKind, over: &dyn Fn() -> bool) -> Option<String> {
         let question = self.open(text, kind);
         loop {
@@ -174,11 +177,11 @@ impl Screen {
     pub(crate) fn open(&self, text: &str, kind: AnswerKind) -> OpenQuestion {
         let (reply, answer) = channel();
         let id = self.inbox.questions.fetch_add(1, Ordering::Relaxed);
-        self.inbox.send(Message::Ask(Question { id, text: text.to_owned(), kind, reply }));
+        self.inbox.send(Message::Ask(Question { id, panel: self.panel, text: text.to_owned(), kind, reply }));
         OpenQuestion { inbox: self.inbox.clone(), id, answer }
     }
 
-    /// Has something use the terminal while the panels are away from it.
+    /// Runs something that uses the terminal while the panels have left it.
     pub(crate) fn suspended<T>(&self, works: impl FnOnce() -> T) -> T {
         let (ready, is_ready) = channel();
         let (ended, done) = channel();

@@ -1,4 +1,4 @@
-//! The terminal in the hands of the panels, and back as it was on every way out.
+//! Takes the terminal for the panels, and restores it on every way out.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic::{self, PanicHookInfo};
@@ -40,15 +40,15 @@ const MOST_PIECES: usize = 64;
 type PanicHook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 type Drawing = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// The terminal while it shows the panels. Dropped, it is as it was.
+/// The terminal while it shows the panels. The drop restores it.
 pub(crate) struct PanelTerminal {
-    /// None while somebody else has the terminal, and once it is gone.
+    /// None while a job has the terminal, and once it is gone.
     drawing: Option<Drawing>,
     keyboard: Keyboard,
     previous_hook: Arc<PanicHook>,
     /// How the terminal was.
     modes: Option<Termios>,
-    /// Gives it back where we are killed.
+    /// Restores the terminal if we are killed.
     restorer: Option<Restorer>,
 }
 
@@ -81,7 +81,7 @@ impl PanelTerminal {
         let mut room = [0; PIECE];
         for piece in 0..MOST_PIECES {
             if !has_input()? {
-                // What is half is over only where its rest has not come meanwhile.
+                // An incomplete sequence ends only if its rest has not come meanwhile.
                 if piece == 0 {
                     self.keyboard.expire(Instant::now(), &mut events);
                 }
@@ -104,20 +104,20 @@ impl PanelTerminal {
 
     /// Forgets what was typed until now: it was meant for something else.
     pub(crate) fn discard_input(&mut self) -> io::Result<()> {
-        // What waits in the kernel is read, not flushed: the rest of half a key would be taken for another one.
+        // Input in the kernel is read, not flushed: the rest of an incomplete key would look like another key.
         self.events()?;
         self.keyboard.drop_half();
         Ok(())
     }
 
-    /// Leaves the terminal to somebody else, or for good; nothing is drawn then.
+    /// Leaves the terminal to a job, or for good; nothing is drawn then.
     pub(crate) fn release(&mut self) {
-        // Half a key has no rest any more.
+        // An incomplete key has no rest any more.
         self.keyboard = Keyboard::default();
         if let Some(drawing) = self.drawing.take()
             && give_back().is_err()
         {
-            // Dropped, it would tell on a terminal that is gone.
+            // Its drop would write to a closed terminal.
             std::mem::forget(drawing);
         }
         self.restorer.as_mut().into_iter().for_each(Restorer::left);
@@ -137,21 +137,21 @@ impl PanelTerminal {
         Ok(())
     }
 
-    /// Draws everything anew, whatever others wrote on the terminal meanwhile.
+    /// Draws everything anew, over the output of other programs.
     pub(crate) fn refresh(&mut self) -> io::Result<()> {
         if self.drawing.is_none() {
             return Ok(());
         }
-        // Another program may have changed the modes of the terminal; they are not set again as long as they count as set.
+        // Another program may have changed the terminal's modes. They must count as unset, or they are not set again.
         let _ = disable_raw_mode();
         take_over()?;
         execute!(io::stdout(), Clear(ClearType::All))?;
-        // One that is cleared would ask the terminal for its cursor, and wait for an answer.
+        // Clearing the old one would ask the terminal for its cursor, and wait for an answer.
         self.drawing = Some(blank()?);
         Ok(())
     }
 
-    /// Stops the process as Ctrl-Z does elsewhere; goes on when somebody continues it.
+    /// Stops the process as Ctrl-Z does elsewhere; goes on when it is continued.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         self.release();
         let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
@@ -191,7 +191,7 @@ fn take_over() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, cursor::Hide)
 }
 
-/// Leaves the terminal as it was; an error says that it is gone.
+/// Restores the terminal; an error says that it is gone.
 fn give_back() -> io::Result<()> {
     leave_screen().and(disable_raw_mode())
 }
@@ -202,7 +202,7 @@ pub(super) fn mode_bits(modes: &Termios) -> [u64; 4] {
         .map(u64::from)
 }
 
-/// Leaves the terminal as it was when it had these modes.
+/// Restores the terminal to these modes.
 pub(super) fn restore(bits: &[u64]) -> io::Result<()> {
     leave_screen()?;
     let mut modes = tcgetattr(io::stdout())?;
@@ -215,7 +215,7 @@ pub(super) fn restore(bits: &[u64]) -> io::Result<()> {
     Ok(tcsetattr(io::stdout(), OptionalActions::Now, &modes)?)
 }
 
-/// Leaves the screen as it was, but not the modes of the terminal.
+/// Restores the screen, but not the modes of the terminal.
 fn leave_screen() -> io::Result<()> {
     let told = execute!(
         io::stdout(),

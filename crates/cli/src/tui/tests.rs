@@ -1,4 +1,4 @@
-//! Every panel and dialog as it is drawn: at three sizes, with and without colour; and what holds for all of them.
+//! The drawing of every panel and dialog, at three sizes, with and without colour. What holds for all of them.
 
 use std::fmt::Write as _;
 use std::os::unix::net::UnixStream;
@@ -17,18 +17,19 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Modifier, Style};
 use serde_json::{Value, json};
 
-use super::chat::ChatSetup;
 use super::chat::front::ChatNews;
 use super::chat::log::Speaker;
+use super::chat::{self, ChatSetup};
 use super::doctor::{DoctorItem, Findings};
 use super::extensions::{ExtensionItem, Extensions};
 use super::hooks::{HookItem, Hooks, arranged};
-use super::list_panel::{Batch, ListContent as _};
+use super::list_panel::{Batch, COMMON, ListContent as _};
 use super::mcp::{ServerItem, Servers};
-use super::panel::PanelName;
+use super::panel::{Binding, Key, PanelName};
 use super::screen::{AnswerKind, Inbox, Message, Question};
 use super::theme::Theme;
-use super::trace::TraceItem;
+use super::trace::{Events, TraceItem};
+use super::ui::keys::EVERYWHERE;
 use super::ui::{Effect, Ui};
 use crate::command::chat::front::ChatStatus;
 use crate::command::ext::{ExtensionOverview, SettingOverview};
@@ -183,18 +184,18 @@ fn with_findings(has_colour: bool) -> Ui {
     ui
 }
 
-fn asked(ui: &mut Ui, text: &str) -> Receiver<String> {
+fn asked(ui: &mut Ui, panel: PanelName, text: &str) -> Receiver<String> {
     let (reply, answer) = channel();
     let kind = AnswerKind::Ways(vec!["[o]nce".to_owned(), "[a]lways".to_owned()]);
-    ui.message(Message::Ask(Question { id: 7, text: text.to_owned(), kind, reply }));
+    ui.message(Message::Ask(Question { id: 7, panel, text: text.to_owned(), kind, reply }));
     answer
 }
 
 /// A conversation in which everything occurs.
 fn with_talk(has_colour: bool) -> Ui {
     let mut ui = ui(has_colour, PanelName::Chat);
-    let status =
-        ChatStatus { session: "s1".to_owned(), model: "ollama:qwen3".to_owned(), approval: "ask", messages: 4 };
+    let (session, model) = ("s1".to_owned(), "ollama:qwen3".to_owned());
+    let status = ChatStatus { session, model, typed_model: None, approval: "ask", messages: 4 };
     let say = |ui: &mut Ui, news| ui.message(Message::Chat(news));
     say(&mut ui, ChatNews::Status(status));
     say(&mut ui, ChatNews::Entry(Speaker::You, "What does **this** do?".to_owned()));
@@ -325,9 +326,127 @@ fn a_question_as_it_is_seen() {
     pictured("question", |has_colour| {
         let mut ui = with_hooks(has_colour, three_hooks());
         let changes = "--- changed since it was approved\n-exit 0\n+exit 1\n---\n";
-        drop(asked(&mut ui, &format!("\nhook guest\n{changes}{}May it run?", "# a long script\n".repeat(30))));
+        drop(asked(
+            &mut ui,
+            PanelName::Hooks,
+            &format!("\nhook guest\n{changes}{}May it run?", "# a long script\n".repeat(30)),
+        ));
         ui
     });
+}
+
+#[test]
+fn a_picker_as_it_is_seen() {
+    pictured("picker", |has_colour| {
+        let mut ui = with_talk(has_colour);
+        let (reply, _) = channel();
+        let row = |at: usize| {
+            format!("2026-01-02 03:0{at}    4 messages  /home/a/project  What does line {at} of main.rs do?")
+        };
+        let kind = AnswerKind::Rows((0..9).map(row).chain([HOSTILE.escape_debug().to_string()]).collect());
+        let text = "Which conversation goes on?".to_owned();
+        ui.message(Message::Ask(Question { id: 7, panel: PanelName::Chat, text, kind, reply }));
+        // It takes keys once it was seen.
+        drawn(&mut ui, SIZES[0]);
+        press(&mut ui, KeyCode::Down);
+        ui
+    });
+}
+
+#[test]
+fn while_the_chat_waits_for_an_answer_no_clock_runs() {
+    let mut ui = with_talk(false);
+    ui.message(Message::Chat(ChatNews::Working(true)));
+    assert!(screen(&mut ui, (80, 24)).contains("model ollama:qwen3 · 0 s"));
+    let elsewhere = asked(&mut ui, PanelName::Hooks, "May it run?");
+    assert!(screen(&mut ui, (80, 24)).contains("model ollama:qwen3 · 0 s"), "the model does not wait for that one");
+    let answer = asked(&mut ui, PanelName::Chat, "May it run?");
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains("waits for your answer") && !shown.contains("model ollama"), "{shown}");
+    for _ in 0..2 {
+        press(&mut ui, KeyCode::Esc);
+        screen(&mut ui, (80, 24));
+    }
+    assert!(screen(&mut ui, (80, 24)).contains("model ollama:qwen3 · 0 s"));
+    drop((elsewhere, answer));
+}
+
+#[test]
+fn what_came_of_an_interruption_stands_below_all_that_was_said() {
+    let mut ui = with_talk(false);
+    ui.message(Message::Chat(ChatNews::Working(true)));
+    let say = |ui: &mut Ui, text: &str| {
+        ui.message(Message::Chat(ChatNews::More(Speaker::Model, text.to_owned())));
+    };
+    say(&mut ui, "one ");
+    ui.event(Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+    say(&mut ui, "two");
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains("one two") && shown.contains("· interrupting …"), "{shown}");
+    ui.message(Message::Chat(ChatNews::Working(false)));
+    let shown = screen(&mut ui, (80, 24));
+    let (said, note) = (shown.find("one two").unwrap(), shown.find("· interrupted").unwrap());
+    assert!(said < note && !shown.contains("interrupting"), "{shown}");
+}
+
+#[test]
+fn an_entry_that_was_hidden_for_a_while_is_chosen_again() {
+    let mut ui = with_events(false);
+    press(&mut ui, KeyCode::Up);
+    press(&mut ui, KeyCode::Up);
+    assert!(screen(&mut ui, (80, 24)).contains("┌ 0001 "));
+    press(&mut ui, KeyCode::Char('b'));
+    assert!(screen(&mut ui, (80, 24)).contains("┌ 0003 "));
+    press(&mut ui, KeyCode::Char('b'));
+    assert!(screen(&mut ui, (80, 24)).contains("┌ 0001 "));
+    for char in "/zzz".chars() {
+        press(&mut ui, KeyCode::Char(char));
+    }
+    let shown = screen(&mut ui, (80, 24));
+    assert!(!shown.contains("┌ "), "what leaves the panel has no title: {shown}");
+    press(&mut ui, KeyCode::Esc);
+    assert!(screen(&mut ui, (80, 24)).contains("┌ 0001 "));
+}
+
+#[test]
+fn the_marks_of_a_long_list_hide_nothing_of_its_rows() {
+    let mut ui = ui(false, PanelName::Trace);
+    let events = (0..40).map(|at| event(&format!("{at:04}"), "shell", "none", 0.04)).collect();
+    ui.panels().trace.sender().send(Batch::All(events, String::new())).unwrap();
+    ui.message(Message::Loaded { panel: PanelName::Trace });
+    press(&mut ui, KeyCode::Up);
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains(" ms▲"), "{shown}");
+}
+
+#[test]
+fn what_a_command_prints_has_the_width_of_the_screen() {
+    for (size, panel) in SIZES.iter().zip([PanelName::Mcp; 3]) {
+        let mut ui = with_servers(false);
+        press(&mut ui, KeyCode::Char('h'));
+        let row = "x".repeat(usize::from(size.0));
+        ui.message(Message::Text { panel, text: format!("{row}\n") });
+        let shown = screen(&mut ui, *size);
+        assert!(shown.lines().any(|line| line == row), "{shown}");
+    }
+}
+
+#[test]
+fn a_choice_that_is_empty_says_what_that_means() {
+    let mut ui = with_hooks(false, three_hooks());
+    press(&mut ui, KeyCode::Char('e'));
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains("onFailure") && shown.contains("‹ as usual ›"), "{shown}");
+}
+
+#[test]
+fn a_finding_without_a_code_says_so_below_its_area() {
+    let mut ui = with_findings(false);
+    press(&mut ui, KeyCode::Down);
+    press(&mut ui, KeyCode::Down);
+    press(&mut ui, KeyCode::Enter);
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains(" files (Esc closes) ") && shown.contains("This row has no code to explain."), "{shown}");
 }
 
 #[test]
@@ -350,7 +469,7 @@ fn no_size_of_a_terminal_is_too_odd() {
         for height in (1..20).chain([60]) {
             let panels = [with_servers, with_extensions, with_events, with_findings, with_talk].map(|make| make(true));
             for mut ui in panels.into_iter().chain([with_hooks(true, three_hooks())]) {
-                drop(asked(&mut ui, "a\nlong\nquestion"));
+                drop(asked(&mut ui, PanelName::Hooks, "a\nlong\nquestion"));
                 drawn(&mut ui, (width, height));
                 press(&mut ui, KeyCode::Esc);
                 press(&mut ui, KeyCode::F(12));
@@ -380,7 +499,7 @@ fn ten_thousand_hooks_are_a_list_like_any_other() {
 fn a_question_takes_all_keys_and_what_was_typed_before_is_discarded() {
     let mut ui = with_hooks(false, three_hooks());
     ui.take_effects();
-    let answer = asked(&mut ui, "May it run?");
+    let answer = asked(&mut ui, PanelName::Hooks, "May it run?");
     assert!(matches!(ui.take_effects().as_slice(), [Effect::DiscardInput]));
     drawn(&mut ui, (80, 24));
     for char in "dat".chars() {
@@ -398,7 +517,7 @@ fn a_pasted_text_brings_no_control_characters_and_answers_nothing() {
     let mut ui = with_talk(false);
     ui.event(Event::Paste("one\u{1b}[2J\r\ntwo\u{7}".to_owned()));
     assert!(screen(&mut ui, (80, 24)).contains("> one[2J\n  two"));
-    let answer = asked(&mut ui, "May it run?");
+    let answer = asked(&mut ui, PanelName::Hooks, "May it run?");
     drawn(&mut ui, (80, 24));
     ui.event(Event::Paste("always".to_owned()));
     press(&mut ui, KeyCode::Enter);
@@ -410,10 +529,10 @@ fn a_pasted_text_brings_no_control_characters_and_answers_nothing() {
 #[test]
 fn what_was_typed_for_one_question_is_meant_for_nothing_else() {
     let mut ui = with_talk(false);
-    let first = asked(&mut ui, "The first?");
+    let first = asked(&mut ui, PanelName::Hooks, "The first?");
     let (reply, second) = channel();
     let kind = AnswerKind::Ways(vec!["[a]lways".to_owned()]);
-    ui.message(Message::Ask(Question { id: 8, text: "The second?".to_owned(), kind, reply }));
+    ui.message(Message::Ask(Question { id: 8, panel: PanelName::Hooks, text: "The second?".to_owned(), kind, reply }));
     ui.take_effects();
     ui.message(Message::Withdraw(7));
     assert!(first.recv().is_err() && ui.is_discarding(), "the second question has come up under the fingers");
@@ -450,7 +569,7 @@ fn nothing_is_drawn_and_nothing_wakes_while_nothing_happens() {
     assert!(!ui.take_change() && !ui.is_moving());
     ui.message(Message::Chat(ChatNews::Working(true)));
     assert!(ui.is_moving());
-    drop(asked(&mut ui, "May it run?"));
+    drop(asked(&mut ui, PanelName::Hooks, "May it run?"));
     assert!(!ui.is_moving(), "everything waits for the person");
     ui.message(Message::Withdraw(7));
     assert!(ui.is_moving());
@@ -465,6 +584,38 @@ fn control_m_turns_to_the_servers_where_it_is_not_enter() {
     assert!(screen(&mut ui, (80, 24)).contains("0 servers"));
     press(&mut ui, KeyCode::F(3));
     assert!(screen(&mut ui, (80, 24)).contains("0 servers"));
+}
+
+/// A key as the record spells it.
+fn spelled(key: Key) -> String {
+    match key {
+        Key::Plain(code) => code.to_string(),
+        Key::Control(code) => format!("Ctrl+{code}"),
+        Key::Alt(code) => format!("Alt+{code}"),
+    }
+}
+
+/// Every key of a table, each for a line.
+fn record<C>(place: &str, table: &[Binding<C>]) -> Vec<String> {
+    let keys = table.iter().flat_map(|row| row.keys);
+    keys.map(|key| format!("{place}: {}", spelled(*key))).collect()
+}
+
+#[test]
+fn every_key_is_on_record_and_the_tests_with_a_keyboard_have_a_case_for_it() {
+    let keys = [
+        record("everywhere", EVERYWHERE),
+        record("lists", COMMON),
+        record("chat", chat::KEYS),
+        record("hooks", Hooks::KEYS),
+        record("mcp", Servers::KEYS),
+        record("extensions", Extensions::KEYS),
+        record("trace", Events::KEYS),
+        record("doctor", Findings::KEYS),
+    ]
+    .concat();
+    // The tests with a keyboard read this snapshot, and demand a case for each line.
+    insta::assert_snapshot!("keys", keys.join("\n"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Text as rows of the screen: our own styles read, lines broken between words.
+//! Text as rows of the screen: parses our own styles, and breaks lines between words.
 
 use ansi_to_tui::IntoText as _;
 use ratatui::buffer::CellWidth as _;
@@ -10,7 +10,7 @@ use super::theme::Theme;
 /// Columns of a tab.
 const TAB: &str = "    ";
 
-/// Text with our own styles as lines. What is no style of ours was escaped before, and is text.
+/// Text with our own styles as lines. All other escape sequences were escaped before, and are plain text.
 pub(crate) fn styled(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let text = text.replace('\t', TAB).replace('\r', "");
     let Ok(read) = text.into_text() else { return plain(&text, Style::new()) };
@@ -27,7 +27,7 @@ pub(crate) fn plain(text: &str, style: Style) -> Vec<Line<'static>> {
     text.lines().map(|line| Line::from(Span::styled(line.replace('\t', TAB).replace('\r', ""), style))).collect()
 }
 
-/// A difference as lines: what goes and what comes differ in style.
+/// A diff as lines, with different styles for removed and added lines.
 pub(crate) fn difference(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let style = |line: &str| match line.chars().next() {
         Some('+') => theme.good,
@@ -48,7 +48,7 @@ pub(crate) fn wrapped(lines: &[Line<'_>], width: u16) -> Vec<Line<'static>> {
 }
 
 fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
-    // The screen is drawn by these; a sum over characters would let the end of a row fall off its edge.
+    // The screen is drawn by these cells; a sum over characters could differ and cut off the end of a row.
     let cells: Vec<StyledGrapheme<'_>> = line.styled_graphemes(Style::new()).collect();
     let mut rest = cells.as_slice();
     loop {
@@ -65,7 +65,7 @@ fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
     }
 }
 
-/// How many cells fit into a row: as many words as possible.
+/// How many cells fit into a row, ending between words if possible.
 fn fitting(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
     let (mut used, mut word) = (0, None);
     for (at, cell) in cells.iter().enumerate() {
@@ -81,7 +81,7 @@ fn fitting(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
     cells.len()
 }
 
-/// Neighbours of one style become one span.
+/// Joins neighbouring cells of one style into spans.
 fn joined(cells: &[StyledGrapheme<'_>]) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     for StyledGrapheme { symbol, style } in cells {
@@ -93,7 +93,7 @@ fn joined(cells: &[StyledGrapheme<'_>]) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The longest beginning of a text that fits into so many columns; what is cut off shows as `…`.
+/// The longest beginning of a text that fits into this many columns; a cut shows as `…`.
 pub(crate) fn fitted(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();

@@ -9,11 +9,11 @@ pub(crate) struct Theme {
     pub(crate) title: Style,
     /// The row or tab that is chosen.
     pub(crate) chosen: Style,
-    /// What is of less weight: keys, borders, thoughts.
+    /// Less important parts: keys, borders, thoughts.
     pub(crate) faint: Style,
     pub(crate) good: Style,
     pub(crate) bad: Style,
-    /// What waits for a person.
+    /// Parts that wait for a person.
     pub(crate) attention: Style,
     /// Names, links, code.
     pub(crate) accent: Style,
@@ -36,7 +36,7 @@ impl Theme {
         }
     }
 
-    /// As the person's environment wants it: `NO_COLOR` with any value, or a terminal without colours.
+    /// The theme for the person's environment: without colours if `NO_COLOR` is set or the terminal has none.
     pub(crate) fn of(context: &AppContext) -> Theme {
         let is_off = context.variable("NO_COLOR").is_some_and(|value| !value.is_empty())
             || context.variable("TERM").is_some_and(|term| matches!(term.as_str(), "dumb" | "vt100" | "vt220"));

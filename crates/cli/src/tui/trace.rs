@@ -1,5 +1,5 @@
-//! The panel of the trace: events as they come, each with its verdict and how long it took, and keys that do what `ollm trace`,
-//! `ollm explain` and `ollm replay` do.
+//! The panel of the trace: events as they come, each with its verdict and duration, and keys for `ollm trace`, `ollm
+//! explain` and `ollm replay`.
 
 use std::ops::ControlFlow;
 
@@ -10,9 +10,9 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem};
+use super::list_panel::{Batch, Feed, KeyAction, ListContent, ListItem};
 use super::panel::{Binding, Key};
-use super::text::{fitted, plain, styled};
+use super::text::{fitted, styled};
 use super::theme::Theme;
 use crate::arguments::trace::{TraceArguments, TraceCommand, TraceFilters};
 use crate::arguments::{Command, ExplainArguments, ReplayArguments};
@@ -28,7 +28,7 @@ const MILLIS: usize = 11;
 /// Narrower rows do not say when it was.
 const NARROW: usize = 50;
 
-/// What can be done here.
+/// The commands of this panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceKey {
     Explain,
@@ -66,7 +66,7 @@ impl TraceItem {
         TraceItem { record }
     }
 
-    /// What was decided: a mark, and how it looks.
+    /// The mark of the verdict, and its style.
     fn mark(&self, theme: &Theme) -> (&'static str, Style) {
         match self.record.verdict("flow").as_str() {
             Some("ask") => ("?", theme.attention),
@@ -121,14 +121,14 @@ impl ListItem for TraceItem {
         record_bars(&self.record, &mut bars);
         let mut lines = styled(&bars, theme);
         lines.push(Line::default());
-        lines.extend(plain(&record_text(&self.record), Style::new()));
+        lines.extend(styled(&record_text(&self.record), theme));
         lines
     }
 }
 
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Whether only those are listed that did not continue.
+    /// Whether only events that did not continue are listed.
     is_blocked_only: bool,
 }
 
@@ -156,29 +156,29 @@ impl ListContent for Events {
         })
     }
 
-    fn command(&mut self, key: TraceKey, chosen: Option<&TraceItem>) -> Deed<()> {
+    fn command(&mut self, key: TraceKey, chosen: Option<&TraceItem>) -> KeyAction<()> {
         match (key, chosen) {
             (TraceKey::Blocked, _) => {
                 self.is_blocked_only = !self.is_blocked_only;
-                Deed::Arrange
+                KeyAction::Arrange
             }
             (TraceKey::Stats, _) => {
                 let command = TraceCommand::Stats { filters: TraceFilters::default(), long: false, json: false };
                 trace("counting events".to_owned(), Some(command), None)
             }
-            (_, None) => Deed::None,
+            (_, None) => KeyAction::None,
             (TraceKey::Session, Some(item)) => {
                 let session = item.record.text("session").to_owned();
                 trace(format!("events of session {}", one_line(&session)), None, Some(session))
             }
             (TraceKey::Explain, Some(item)) => {
                 let arguments = ExplainArguments { what: item.id().to_owned(), data: None, json: false };
-                Deed::Run(format!("explaining {}", one_line(item.id())), Command::Explain(arguments))
+                KeyAction::Run(format!("explaining {}", one_line(item.id())), Command::Explain(arguments))
             }
             (TraceKey::Replay, Some(item)) => {
                 let id = Some(item.id().to_owned());
                 let arguments = ReplayArguments { id, filters: TraceFilters::default(), hooks: None, json: false };
-                Deed::Run(format!("replaying {}", one_line(item.id())), Command::Replay(arguments))
+                KeyAction::Run(format!("replaying {}", one_line(item.id())), Command::Replay(arguments))
             }
         }
     }
@@ -192,6 +192,6 @@ impl ListContent for Events {
     }
 }
 
-fn trace(title: String, command: Option<TraceCommand>, session: Option<String>) -> Deed<()> {
-    Deed::Run(title, Command::Trace(TraceArguments { command, session, json: false }))
+fn trace(title: String, command: Option<TraceCommand>, session: Option<String>) -> KeyAction<()> {
+    KeyAction::Run(title, Command::Trace(TraceArguments { command, session, json: false }))
 }

@@ -1,4 +1,5 @@
-//! All panels together: which is in front, what is asked, what runs. It takes keys and messages and knows no terminal.
+//! All panels together: the front panel, the open question and the running jobs. It takes keys and messages, and knows
+//! no terminal.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
@@ -35,13 +36,13 @@ const GRACE: Duration = Duration::from_secs(5);
 /// More of a pasted text is left out.
 const LONGEST_PASTE: usize = 1 << 20;
 
-/// What the loop does for the panels.
+/// An effect that the loop carries out for the panels.
 pub(crate) enum Effect {
     /// A job begins on a thread of its own.
     Spawn(PanelName, Job),
     /// Everything typed until now is forgotten.
     DiscardInput,
-    /// Somebody else has the terminal until `done` ends.
+    /// A job has the terminal until `done` ends.
     Suspend { ready: Sender<()>, done: Receiver<()> },
     /// The process is stopped, as by Ctrl-Z.
     Stop,
@@ -57,10 +58,10 @@ pub(crate) struct Ui {
     front: PanelName,
     questions: VecDeque<QuestionDialog>,
     help: Option<Help>,
-    /// What came of the last job, where its panel is not in front.
+    /// The result of the last job whose panel is not in front.
     notice: Option<String>,
     running: Vec<RunningJob>,
-    /// Since when the conversation is being ended.
+    /// The time since which the conversation is ending.
     leaving: Option<Instant>,
     effects: Vec<Effect>,
     has_changed: bool,
@@ -68,7 +69,7 @@ pub(crate) struct Ui {
     /// Where the tabs and the panel were drawn.
     tabs: Vec<Rect>,
     body: Rect,
-    /// Whether the screen has no room for the panels: what nobody sees takes no keys.
+    /// Whether the screen has no room for the panels: invisible panels take no keys.
     is_too_small: bool,
     grace: Duration,
 }
@@ -142,7 +143,7 @@ impl Ui {
         &self.panels
     }
 
-    /// What is to be done now.
+    /// The effects to carry out now.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
@@ -157,32 +158,32 @@ impl Ui {
         std::mem::take(&mut self.has_changed)
     }
 
-    /// The screen is another one now, or was used by somebody else.
+    /// The screen is another one now, or a job has used it.
     pub(crate) fn redraw(&mut self) {
         self.has_changed = true;
     }
 
-    /// Whether something moves, so that it is drawn now and then; while a person is asked, everything waits.
+    /// Whether a moving part must be drawn regularly; while a person is asked, nothing moves.
     pub(crate) fn is_moving(&self) -> bool {
         let works = !self.running.is_empty() || self.panels.chat.is_moving();
         self.leaving.is_some() || works && self.questions.is_empty()
     }
 
-    /// A moment is over while something moves.
+    /// Draws the next picture of moving parts.
     pub(crate) fn tick(&mut self) {
         self.spin = self.spin.wrapping_add(1);
         self.panels.chat.tick();
         self.has_changed = true;
     }
 
-    /// Does not wait for ever for the end of the conversation.
+    /// Leaves the panels if the conversation takes too long to end.
     pub(crate) fn check_grace(&mut self) {
         if self.leaving.is_some_and(|since| since.elapsed() > GRACE) {
             self.effects.push(Effect::Quit);
         }
     }
 
-    /// Whether what was typed until now is about to be forgotten.
+    /// Whether earlier input is about to be dropped.
     pub(crate) fn is_discarding(&self) -> bool {
         self.effects.iter().any(|effect| matches!(effect, Effect::DiscardInput))
     }
@@ -208,11 +209,15 @@ impl Ui {
                 if self.questions.len() == 1 {
                     self.effects.push(Effect::DiscardInput);
                 }
+                self.tell_who_waits();
             }
             Message::Withdraw(id) if self.questions.front().is_some_and(|dialog| dialog.id() == id) => {
                 self.close_question();
             }
-            Message::Withdraw(id) => self.questions.retain(|dialog| dialog.id() != id),
+            Message::Withdraw(id) => {
+                self.questions.retain(|dialog| dialog.id() != id);
+                self.tell_who_waits();
+            }
             Message::Suspend { ready, done } => self.effects.push(Effect::Suspend { ready, done }),
             Message::Done { panel, job, outcome } => self.done(panel, &job, &outcome),
         }
@@ -263,22 +268,37 @@ impl Ui {
         }
     }
 
-    /// Leaves the panels once the conversation has ended in order; who asks twice does not wait for it.
+    /// Leaves the panels once the conversation has ended in order; a second request does not wait for it.
     pub(crate) fn quit(&mut self) {
         self.has_changed = true;
         if self.panels.chat.is_alive() && self.leaving.is_none() {
             self.leaving = Some(Instant::now());
             self.questions.clear();
+            self.tell_who_waits();
             self.panels.chat.end();
         } else {
             self.effects.push(Effect::Quit);
         }
     }
 
-    /// A question is over; what was typed for it is meant neither for the next one nor for the panel below.
+    /// Closes a question. Keys that were typed for it are not meant for the next one, nor for the panel below.
     fn close_question(&mut self) {
-        self.questions.pop_front();
+        let closed = self.questions.pop_front();
         self.effects.push(Effect::DiscardInput);
+        // The time in which a person thinks is not counted as work.
+        let asked = self.running.iter_mut().filter(|job| closed.as_ref().is_some_and(|one| one.panel() == job.panel));
+        asked.for_each(|job| job.since = Instant::now());
+        self.tell_who_waits();
+    }
+
+    /// Whether a job of this panel waits for the person.
+    fn waits_for_answer(&self, panel: PanelName) -> bool {
+        self.questions.iter().any(|dialog| dialog.panel() == panel)
+    }
+
+    fn tell_who_waits(&mut self) {
+        let waits = self.waits_for_answer(PanelName::Chat);
+        self.panels.chat.wait_for_answer(waits);
     }
 
     /// Whether a key is text for the panel in front.
@@ -299,7 +319,7 @@ impl Ui {
             GlobalKey::Turn if code == KeyCode::BackTab => self.turn(PanelName::ALL.len() - 1),
             GlobalKey::Turn => self.turn(1),
             GlobalKey::Help => self.show_help(),
-            // These come before all others.
+            // These keys were handled before all others.
             GlobalKey::Redraw | GlobalKey::Stop | GlobalKey::Quit => {}
         }
     }
@@ -309,7 +329,7 @@ impl Ui {
         self.help = Some(Help::new(title, &keys, json, &self.theme));
     }
 
-    /// So many panels further; after the last comes the first.
+    /// Moves this many panels further; the first follows the last.
     fn turn(&mut self, by: usize) {
         let at = PanelName::ALL.iter().position(|name| *name == self.front).unwrap_or_default();
         if let Some(name) = PanelName::ALL.iter().cycle().nth(at + by) {

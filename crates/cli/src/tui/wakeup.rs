@@ -1,4 +1,4 @@
-//! Waits for whatever comes first: a key, a signal, a message of another thread, or a moment that was asked for.
+//! Waits for a key, a signal, a message of another thread, or a given moment.
 
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -17,13 +17,13 @@ use signal_hook::consts::{
 /// The signals that would end us without a crash.
 pub(crate) const ENDING: [i32; 11] =
     [SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU];
-/// The others that matter here. They come last, because they may need a terminal that is gone.
+/// Other signals that matter here. They come last, because they may need a terminal that is closed.
 const OTHERS: [i32; 3] = [SIGTSTP, SIGCONT, SIGWINCH];
 
-/// What can wake the loop.
+/// Everything that can wake the loop.
 pub(crate) struct Wakeup {
     stream: UnixStream,
-    /// Whether keys are waited for.
+    /// Whether the keyboard is watched.
     has_keyboard: bool,
     signals: Vec<Signal>,
 }
@@ -34,17 +34,17 @@ struct Signal {
     ids: Vec<SigId>,
 }
 
-/// Why the loop is awake.
+/// The reason why the loop is awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awake {
     /// Keys can be read.
     pub(crate) has_keys: bool,
-    /// The terminal is gone.
+    /// The terminal is closed.
     pub(crate) is_hung_up: bool,
 }
 
 impl Wakeup {
-    /// Listens for signals; the stream given back wakes as well.
+    /// Listens for signals; writing to the returned stream also wakes the loop.
     pub(crate) fn new() -> io::Result<(Wakeup, UnixStream)> {
         let (stream, waker) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
@@ -62,7 +62,7 @@ impl Wakeup {
         Ok((wakeup, waker))
     }
 
-    /// Sleeps until something comes that is no key.
+    /// Sleeps until anything but a key comes.
     pub(crate) fn wait_for_others(&mut self) -> io::Result<()> {
         let has_keyboard = std::mem::replace(&mut self.has_keyboard, false);
         let waited = self.wait(None);
@@ -70,7 +70,7 @@ impl Wakeup {
         waited.map(drop)
     }
 
-    /// Sleeps until something comes, or until the moment is over.
+    /// Sleeps until something comes, or until the time is over.
     pub(crate) fn wait(&mut self, moment: Option<Duration>) -> io::Result<Awake> {
         let stdin = io::stdin();
         let moment = moment.and_then(|moment| Timespec::try_from(moment).ok());
@@ -92,12 +92,12 @@ impl Wakeup {
         Ok(awake)
     }
 
-    /// The terminal is gone, and would wake us for ever.
+    /// Stops watching a closed terminal, which would wake us for ever.
     pub(crate) fn forget_keyboard(&mut self) {
         self.has_keyboard = false;
     }
 
-    /// The next signal that came since this was last asked.
+    /// The next signal since the last call.
     pub(crate) fn signal(&self) -> Option<i32> {
         let came = |signal: &&Signal| signal.came.swap(false, Ordering::SeqCst);
         self.signals.iter().find(came).map(|signal| signal.number)

@@ -44,7 +44,7 @@ pub(crate) fn expecting(mut answer: Value, expect: Value) -> Value {
 }
 
 /// The conversation that was saved last.
-fn saved(lab: &Lab) -> Vec<Value> {
+pub(crate) fn saved(lab: &Lab) -> Vec<Value> {
     let list = lab.run(&["session", "list", "--json"]).answer();
     let shown = lab.run(&["session", "show", list[0]["id"].as_str().unwrap(), "--json"]).answer();
     shown["messages"].as_array().unwrap().clone()

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::fs;
 
-use ollm_protocol::dialect::agents::home::{Form, Home, Taste, WrittenForm};
-use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, AgentEvent, Part, Way};
+use ollm_protocol::EventKind;
+use ollm_protocol::dialect::agents::home::{Form, Home, SettingsSyntax, WrittenForm};
+use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, AgentEvent, McpName, Part, Way};
 use ollm_protocol::tool::ForeignTool;
 use ollm_protocol::tool::table::{FOREIGN, TOOLS};
 
@@ -39,6 +40,11 @@ fn index() -> String {
         let (name, title, home) = (agent.name, agent.title, &agent.home);
         let _ = writeln!(text, "| {title} | [{name}]({name}.md) | `~/{}` | {} |", home.user, agent.checked);
     }
+    text.push_str(
+        "\n## Connect one\n\n```console\n$ ollm connect claude\nClaude Code will ask ollm, by /home/you/.claude/settings.json\n\
+         ollm: the line works; Claude Code has not asked yet, which `ollm connect` shows\n$ ollm connect\nAGENT …\n\
+         claude    connected …\n…\n$ ollm disconnect claude\nClaude Code does not ask ollm any more\n```\n",
+    );
     text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
     let heads: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
     let _ = writeln!(text, " {} |\n|---|{}", heads.join(" | "), "---|".repeat(AGENTS.len()));
@@ -72,8 +78,8 @@ fn page(agent: &AgentDialect) -> String {
     text.push_str(&limits(agent));
     let _ = write!(
         text,
-        "\n## Remove it\n\n```\nollm disconnect {name}\n```\n\ntakes out our entries and nothing else. A file that we made goes; one \
-         that nobody touched since is as it was, to the letter.\n"
+        "\n## Remove it\n\n```\nollm disconnect {name}\n```\n\ntakes out our entries and nothing else. A file that we made goes; an \
+         unchanged one gets back its old content, to the letter.\n"
     );
     text
 }
@@ -117,11 +123,11 @@ fn place(agent: &AgentDialect) -> String {
     }
     let refuses = |what: &str| format!("\n{title} does not read a settings file {what}; `ollm connect` says so.\n");
     match home.taste {
-        Taste::ANYTHING => {}
-        Taste { mark: false, comments: false, .. } => {
+        SettingsSyntax::ANYTHING => {}
+        SettingsSyntax { mark: false, comments: false, .. } => {
             text.push_str(&refuses("with comments, trailing commas or a byte order mark"));
         }
-        Taste { mark: false, .. } => text.push_str(&refuses("with trailing commas or a byte order mark")),
+        SettingsSyntax { mark: false, .. } => text.push_str(&refuses("with trailing commas or a byte order mark")),
         _ => text.push_str(&refuses("with comments or trailing commas")),
     }
     if let Some(keys) = home.taste.keys {
@@ -198,6 +204,19 @@ fn limits(agent: &AgentDialect) -> String {
     say("Context cannot be added", &|event| {
         matches!(event.kind.name(), "before_agent" | "session_start") && !event.can.context.is_possible()
     });
+    if agent.mcp == McpName::Colon {
+        text.push_str(
+            "- It does not name the server of a tool, so a matcher for a tool of one server, such as `mcp__git__push`, fits that tool of \
+             every server, and one for all tools of a server fits every tool of a server.\n",
+        );
+    }
+    match agent.tells_news_at() {
+        Some(EventKind::SessionStart) => {}
+        Some(_) => text.push_str("- Of hooks that failed or did not run you read with the first prompt of a session.\n"),
+        None => text.push_str(
+            "- It shows nothing of hooks that failed or did not run: `ollm connect`, `ollm doctor` and `ollm trace` do.\n",
+        ),
+    }
     let numbers = agent.events.iter().any(|event| agent.numbers_calls_at(event));
     let again = match (agent.stamps_events, numbers) {
         (true, _) => "",

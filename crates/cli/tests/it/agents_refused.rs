@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use ollm_guard::{Shelter, tampering};
+use ollm_guard::{ProtectedPlaces, tampering};
 use ollm_protocol::{Event, EventKind, Flow};
 use serde_json::json;
 
@@ -72,12 +72,12 @@ pub(crate) fn commands() -> Vec<String> {
 /// What the guard makes of a command line of ours.
 fn judged(line: &str) -> Flow {
     let home = PathBuf::from("/home/ada");
-    let shelter = Shelter {
+    let shelter = ProtectedPlaces {
         ollm_home: home.join(".ollm"),
         projects: vec![home.join("project")],
         cwd: home.join("project"),
         home: Some(home),
-        ..Shelter::default()
+        ..ProtectedPlaces::default()
     };
     let data = [("tool_name", json!("shell")), ("args", json!({ "command": format!("ollm {line}") }))];
     tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow
@@ -102,6 +102,9 @@ fn s02_the_guard_refuses_the_commands_that_refuse_agents() {
         let ran = lab.run(&line.split(' ').collect::<Vec<_>>());
         assert!(ran.stderr.contains("an agent may not "), "{line}: {ran:?}");
     }
+    let ran = lab.run(&["ext", "new", "zz"]);
+    assert!(ran.code != 0 && ran.stderr.contains("an agent may not write extensions of the user"), "{ran:?}");
+    assert_eq!(lab.run(&["ext", "new", "zz", "--folder", "drafts"]).code, 0, "it may write one elsewhere");
     let known: BTreeSet<&str> = commands.iter().map(String::as_str).collect();
     let gone: Vec<&&str> = FREE.iter().filter(|command| !known.contains(**command)).collect();
     assert!(gone.is_empty(), "no longer commands: {gone:?}");

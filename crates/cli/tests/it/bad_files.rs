@@ -369,3 +369,16 @@ fn the_password_of_a_refused_address_is_shown_nowhere() {
         assert!(!said.contains("hunter2pw") && !said.contains("u:xxx"), "{said}");
     }
 }
+
+#[test]
+fn a_project_with_thousands_of_bad_files_costs_an_event_a_few_lines() {
+    let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true}'");
+    for at in 0..300 {
+        lab.workspace(&format!("bad-{at}.json"), "{");
+    }
+    let ran = lab.event(shell_event("ls"));
+    assert!(ran.stderr.lines().filter(|line| line.contains("bad-")).count() <= 10, "{}", ran.stderr);
+    assert!(ran.stderr.contains("290 more problems") && ran.stderr.contains("`ollm hook list`"), "{}", ran.stderr);
+    let list = lab.run(&["hook", "list"]);
+    assert!((0..300).all(|at| list.stderr.contains(&format!("/bad-{at}.json"))));
+}

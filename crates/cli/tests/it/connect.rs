@@ -1,6 +1,7 @@
 //! Other agents are told to ask us, and told no more, as a person would do it.
 
 mod project;
+mod read_only;
 mod standing;
 
 use std::fs;
@@ -178,7 +179,7 @@ fn later_edits_are_never_overwritten_by_what_was_there_before() {
     assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
     let left: Value = serde_json::from_str(&read(&lab, SETTINGS)).unwrap();
     assert_eq!(left, json!({"model": "sonnet"}));
-    // A file that we made goes, unless somebody put more into it.
+    // A file that we made goes, unless more was put into it.
     lab.run(&["connect", "codex"]);
     let own = "home/.codex/hooks.json";
     lab.write(own, read(&lab, own).replacen('{', "{\"description\": \"mine\", ", 1));
@@ -277,7 +278,7 @@ fn a_line_that_was_taken_out_or_leads_nowhere_is_noticed() {
     assert_eq!(status(&lab, "claude")["links"][0]["state"], "removed");
     assert_eq!(lab.run(&["connect", "claude"]).code, 0);
     assert_eq!(status(&lab, "claude")["connected"], true);
-    // Whoever is asked to disconnect what somebody else took out forgets it.
+    // A request to disconnect entries that the person took out forgets them.
     lab.write(SETTINGS, "{}");
     assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
     assert_eq!(status(&lab, "claude")["links"], json!([]));
@@ -343,6 +344,15 @@ fn what_hooks_can_do_under_an_agent_is_shown() {
 }
 
 #[test]
+fn an_agent_that_shows_what_we_print_only_on_demand_is_told_to() {
+    let lab = Lab::new();
+    assert_eq!(lab.run(&["connect", "windsurf"]).code, 0);
+    let settings: Value = serde_json::from_str(&read(&lab, "home/.codeium/windsurf/hooks.json")).unwrap();
+    let entries: Vec<&Value> = settings["hooks"].as_object().unwrap().values().map(|list| &list[0]).collect();
+    assert!(!entries.is_empty() && entries.iter().all(|entry| entry["show_output"] == true), "{settings:#}");
+}
+
+#[test]
 fn a_hook_of_one_agent_stands_in_the_way_of_another_once_it_is_imported() {
     let lab = Lab::new();
     let script = "grep -q 'git push' && { echo \"no push in $CLAUDE_PROJECT_DIR\" >&2; exit 2; }; exit 0";
@@ -372,6 +382,74 @@ fn an_installed_agent_is_found_with_its_version() {
     symlink(lab.root.join("lib/claude-code/cli.js"), lab.root.join("no-programs/claude")).unwrap();
     let found = status(&lab, "claude");
     assert_eq!((&found["installed"], &found["version"]), (&json!(true), &json!("2.1.325")));
+    for (agent, file, version) in [
+        ("codex", "lib/codex/versions/0.166.0", json!("0.166.0")),
+        ("opencode", "Cellar/opencode/1.18.33_1/bin/opencode", json!("1.18.33_1")),
+        ("goose", "bin-1.2/goose", Value::Null),
+    ] {
+        let program = lab.write_executable(file, "#!/bin/sh\n");
+        symlink(program, lab.root.join("no-programs").join(agent)).unwrap();
+        let found = status(&lab, agent);
+        assert_eq!((&found["installed"], &found["version"]), (&json!(true), &version), "{agent}");
+    }
+}
+
+#[test]
+fn a_settings_file_that_was_moved_and_linked_since_keeps_its_link_and_loses_our_entries() {
+    let lab = bare_lab();
+    lab.run(&["connect", "claude"]);
+    let moved = lab.root.join("dotfiles.json");
+    fs::rename(lab.root.join(SETTINGS), &moved).unwrap();
+    symlink(&moved, lab.root.join(SETTINGS)).unwrap();
+    assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+    assert!(lab.root.join(SETTINGS).is_symlink());
+    assert_eq!(serde_json::from_str::<Value>(&fs::read_to_string(moved).unwrap()).unwrap(), json!({}));
+}
+
+#[test]
+fn what_somebody_noted_in_a_file_that_we_made_stays() {
+    let lab = bare_lab();
+    lab.run(&["connect", "gemini"]);
+    let file = "home/.gemini/settings.json";
+    lab.write(file, read(&lab, file).replacen('{', "{ // mine", 1));
+    assert_eq!(lab.run(&["disconnect", "gemini"]).code, 0);
+    assert_eq!(read(&lab, file), "{ // mine\n}\n");
+}
+
+#[test]
+fn what_somebody_added_to_a_file_of_ours_is_not_lost() {
+    let lab = bare_lab();
+    let (script, plugin) = ("home/Documents/Cline/Hooks/PreToolUse", "home/.config/opencode/plugins/ollm.js");
+    for (agent, file, more) in [("cline", script, "log call\n"), ("opencode", plugin, "// mine\n")] {
+        lab.run(&["connect", agent]);
+        lab.write(file, read(&lab, file) + more);
+        let ran = lab.run(&["disconnect", agent]);
+        let kept = ran.stderr.lines().find_map(|line| line.split_once("is kept in ")).expect(&ran.stderr).1;
+        assert!(fs::read_to_string(kept).unwrap().ends_with(more), "{ran:?}");
+    }
+    assert_eq!(read(&lab, script), "#!/bin/sh\nlog call\n");
+    assert!(!lab.root.join(plugin).exists());
+    // An untouched file needs no copy.
+    lab.run(&["connect", "goose"]);
+    assert_eq!(lab.run(&["disconnect", "goose"]).stderr, "");
+}
+
+#[test]
+fn what_stands_around_our_entries_stays_to_the_letter_although_somebody_edited_the_file_since() {
+    for text in [
+        "{\"model\": \"opus\"}\n",
+        "{\n\n  \"model\": \"opus\"\n\n}\n",
+        "{\n  \"model\": \"opus\",\r\n  \"tips\": 1\n}",
+        "{ \"hooks\": { \"Stop\": [] }, \"model\": \"opus\" }\n",
+        "{\"hooks\": {\"Stop\": [{\"hooks\": []}], \"PreToolUse\": []}, \"model\": \"opus\"}\n",
+    ] {
+        let lab = bare_lab();
+        lab.write(SETTINGS, text);
+        lab.run(&["connect", "claude"]);
+        lab.write(SETTINGS, read(&lab, SETTINGS).replace("opus", "sonnet"));
+        assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+        assert_eq!(read(&lab, SETTINGS), text.replace("opus", "sonnet"));
+    }
 }
 
 #[test]
@@ -422,4 +500,14 @@ fn an_agent_whose_entries_were_removed_is_not_counted_as_connected() {
     lab.write(SETTINGS, "{}\n");
     let seen = lab.run(&["doctor", "--json"]).answer()["lookedAt"]["agents"].clone();
     assert_eq!(seen, "1 connected, 0 of them asked already");
+}
+
+#[test]
+fn json_says_whether_an_agent_is_connected_with_a_box() {
+    let lab = Lab::new();
+    assert_eq!(status(&lab, "claude")["box"], "possible");
+    let boxed = lab.run(&["connect", "claude", "--box"]);
+    let expected = if boxed.code == 0 { "on" } else { "possible" };
+    assert_eq!(status(&lab, "claude")["box"], expected, "{boxed:?}");
+    assert_eq!(status(&lab, "qwen")["box"], "net only");
 }

@@ -1,4 +1,4 @@
-//! In a namespace of processes of its own, as in a container that somebody looked into: the session we belong to began
+//! In a namespace of processes of its own, like a container entered from outside. The session we belong to began
 //! outside and has no number here.
 
 use std::process::Command;

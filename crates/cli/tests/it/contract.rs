@@ -310,7 +310,8 @@ fn an_untrusted_and_a_failed_hook_are_told_on_standard_error_one_line_each() {
     assert_eq!(ran.code, 0);
     let expected = "ollm: workspace hook `stranger` did not run: not approved; review and approve it with \
                     `ollm hook trust workspace:stranger.json:before_tool:stranger`\n\
-                    ollm: user hook `broken` (user:broken.json:before_tool:broken) failed: exited with status 1: why\n";
+                    ollm: user hook `broken` (user:broken.json:before_tool:broken) failed: exited with status 1: why; \
+                    the call goes on: `\"onFailure\": \"block\"` in the hook would stop it\n";
     assert_eq!(ran.stderr, expected);
     assert_eq!(ran.hook("broken")["status"], "failed");
     assert_eq!(ran.hook("broken")["error"], "exited with status 1: why");

@@ -197,6 +197,56 @@ fn what_no_approval_covers_is_said_and_approved_for_good_only_on_request() {
     }
 }
 
+#[test]
+fn what_a_script_runs_uncovered_is_said_as_in_a_line() {
+    for (file, code, said) in [
+        ("check.sh", "cat d/a | sh", "`sh` in `check.sh` runs what it reads"),
+        ("check.sh", "eval \"$(cat d/a)\"", "`eval $(…)` in `check.sh`"),
+        ("check.sh", "bash -c \"$(cat d/a)\"", "made up when it runs"),
+        ("check.sh", "python3 -c \"exec(open('d/p.py').read())\"", "may load any file of the project"),
+        ("check.sh", "make -s", "`make -s` runs what files of the project say at that time, in `check.sh`"),
+        ("check.sh", "for f in d/*; do sh $f; done", "`${f}` in `check.sh`"),
+        ("check.sh", "find d -name '*.sh' -exec sh {} \\;", "`{}` in `check.sh`"),
+        ("check.py", "import os\nos.system('sh s' + str(x))", "in `check.py`"),
+        ("check.py", "import subprocess\nsubprocess.run(['make', '-s'])", "`make -s` runs"),
+        ("check.js", "require('child_process').execSync('make -s')", "`make -s` runs"),
+        ("check.js", "const r = require; r('./l' + 'ib')", "`require` in `check.js`"),
+    ] {
+        let lab = Lab::with_default_boxes();
+        let program = if file.ends_with("sh") {
+            "sh"
+        } else if file.ends_with("py") {
+            "python3"
+        } else {
+            "node"
+        };
+        lab.write(SETTINGS, shell(&format!("{program} {file}")).to_string());
+        write(&lab, file, code);
+        let id = hook_id(&lab);
+        let digest = lab.digest(&id);
+        let ran = lab.run(&["hook", "trust", &id, "--digest", &digest]);
+        assert_eq!(ran.code, 4, "{code}: {ran:?}");
+        assert!(ran.stderr.contains(said) && ran.stderr.contains("--uncovered"), "{code}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_script_that_a_shell_reads_is_covered_and_read_from_the_copy() {
+    let lab = Lab::with_default_boxes();
+    lab.write(SETTINGS, shell("sh check.sh").to_string());
+    write(&lab, "check.sh", "sh < d/a\n");
+    write(&lab, "d/a", "exit 0\n");
+    lab.approve(&hook_id(&lab));
+    let ran = lab.event(shell_event("ls")).answer();
+    let hooks = ran["hooks"].as_array().unwrap();
+    assert!(
+        hooks.iter().any(|hook| hook["id"].as_str().unwrap().contains("settings") && hook["status"] == "ok"),
+        "{ran}"
+    );
+    write(&lab, "d/a", "exit 2\n");
+    assert_eq!(skipped(&lab).as_deref(), Some("modified"));
+}
+
 fn server_of(lab: &Lab) -> Value {
     lab.run(&["mcp", "list", "--json"]).answer()[0].clone()
 }

@@ -244,13 +244,49 @@ fn a_condition_that_cannot_be_read_skips_a_hook_and_blocks_where_the_hook_is_a_g
 }
 
 #[test]
-fn a_mistyped_key_is_named_when_it_is_set() {
+fn a_mistyped_key_is_refused_as_a_mistyped_setting_is_and_the_nearest_one_is_named() {
     let lab = Lab::with_hook("before_tool", "guard", REFUSE);
-    for (assignment, meant) in [("tmeout=5", "timeout"), ("onfailure=block", "onFailure")] {
-        let ran = lab.run(&["hook", "edit", "guard", assignment]);
-        assert!(ran.stderr.contains(meant), "{assignment}: {ran:?}");
+    let file = lab.home.join(".ollm/hooks/guard.json");
+    let before = fs::read_to_string(&file).unwrap();
+    for (assignment, key, meant) in [
+        ("tmeout=5", "tmeout", "did you mean `timeout`?"),
+        ("onfailure=block", "onfailure", "did you mean `onFailure`?"),
+        ("limits.tiem=5s", "tiem", "did you mean `time`?"),
+        ("permissions.nett=true", "nett", "did you mean `net`?"),
+        ("requires.command=[]", "command", "did you mean `commands`?"),
+        ("wobble=1", "wobble", "`ollm schema hooks` prints every key"),
+    ] {
+        let ran = lab.run(&["hook", "edit", "guard", "timeout=5000", assignment]);
+        let told =
+            format!("error[U010]: {} was not changed: a hook has no key `{key}`\n  hint: {meant}\n", file.display());
+        assert_eq!((ran.code, ran.stderr), (64, told), "{assignment}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), before);
     }
+    assert_eq!(lab.run(&["config", "set", "hooks.tmeout", "5s"]).code, 64, "as it is for settings");
     assert_eq!(lab.run(&["hook", "edit", "guard", "timeout=5000"]).stderr, "");
+}
+
+#[test]
+fn every_key_of_an_action_is_changed_inside_it() {
+    let lab = Lab::new();
+    let entry = json!({"name": "ask", "action": {"type": "askAgent", "prompt": "one"}});
+    lab.user("ask.json", json!({"hooks": {"before_agent": [entry]}}).to_string());
+    assert_eq!(lab.run(&["hook", "edit", "ask", "prompt=2"]).code, 0);
+    let after: Value = serde_json::from_str(&read(&lab, "ask.json")).unwrap();
+    let entry = json!({"name": "ask", "action": {"type": "askAgent", "prompt": "2"}});
+    assert_eq!(after["hooks"]["before_agent"][0], entry);
+    let ran = lab.run(&["hook", "edit", "ask", "promt=3"]);
+    assert!(ran.code == 64 && ran.stderr.ends_with("hint: did you mean `prompt`?\n"), "{ran:?}");
+}
+
+#[test]
+fn an_unknown_key_that_is_there_hinders_no_change_and_can_be_taken_away() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    lab.user("guard.yaml", "before_tool:\n  - name: guard\n    command: sh\n    args: [guard.sh]\n    tmeout: 5\n");
+    assert_eq!(lab.run(&["hook", "edit", "guard", "timeout=5000"]).code, 0);
+    let ran = lab.run(&["hook", "edit", "guard", "--unset", "tmeout"]);
+    assert_eq!((ran.code, read(&lab, "guard.yaml").contains("tmeout")), (0, false), "{ran:?}");
 }
 
 #[test]
@@ -292,6 +328,8 @@ fn a_script_keeps_the_interpreter_that_its_first_line_names() {
         ("b.py", "#!/usr/bin/env -S python -u\n", "python", json!(["-u", "b.py"])),
         ("f", "#!/usr/bin/env env\n", "/usr/bin/env", json!(["f"])),
         ("c", "#!/usr/bin/env node\n", "node", json!(["c"])),
+        ("g", "#!/usr/bin/env -S FOO=1 bash -e\n", "/usr/bin/env", json!(["FOO=1", "bash", "-e", "g"])),
+        ("h", "#!/usr/bin/env -S -u FOO bash\n", "/usr/bin/env", json!(["-u", "FOO", "bash", "h"])),
         ("d.sh", "echo no first line\n", "sh", json!(["d.sh"])),
         ("e.py", "#!relative/python\n", "python3", json!(["e.py"])),
     ] {

@@ -1,9 +1,12 @@
-//! The documents: the command reference is generated, links lead somewhere, the book has all pages, READMEs show real examples, no
-//! machine is named.
+//! The documents: the command reference is generated, links lead somewhere, the book has all pages, READMEs show real examples, what
+//! is said of lines of code is said of lines there are, no machine is named.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use ollm_protocol::dialect::{Defaults, by_name};
+use ollm_protocol::{Dialect, EventKind, OnFailure};
 
 use crate::lab::Lab;
 
@@ -14,6 +17,69 @@ pub(crate) fn root() -> PathBuf {
 #[test]
 fn the_command_reference_is_up_to_date() {
     generated(&root().join("docs/cli.md"), &reference(), "command_reference");
+}
+
+/// The first columns of a table of a page are what the program declares; what stands behind them is written by hand.
+fn generated_rows(page: &str, head: &str, row: impl Fn(&str) -> Option<Vec<String>>) -> Vec<String> {
+    let path = root().join("docs").join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let start = text.find(head).unwrap_or_else(|| panic!("docs/{page} has no table {head}"));
+    let table: &str = text[start..].split("\n\n").next().unwrap();
+    let mut keys = Vec::new();
+    let mut lines: Vec<String> = table.lines().take(2).map(str::to_owned).collect();
+    for line in table.lines().skip(2) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        keys.push(cells[0].to_owned());
+        let declared = row(cells[0]).unwrap_or_else(|| cells[1..].iter().map(|cell| (*cell).to_owned()).collect());
+        let all = [
+            vec![cells[0].to_owned()],
+            declared.clone(),
+            cells[declared.len() + 1..].iter().map(|cell| (*cell).to_owned()).collect(),
+        ];
+        let cells =
+            all.concat().into_iter().map(|cell| if cell.is_empty() { " ".to_owned() } else { format!(" {cell} ") });
+        lines.push(format!("|{}|", cells.collect::<Vec<_>>().join("|")));
+    }
+    generated(&path, &text.replacen(table, &lines.join("\n"), 1), "tables_of_events_and_dialects");
+    keys
+}
+
+#[test]
+fn the_tables_of_events_and_dialects_are_what_the_program_declares() {
+    let dialects = ["gate", "rpc", "agent"].map(|name| by_name(name).unwrap());
+    let kinds = |cell: &str| -> Vec<EventKind> {
+        let names = cell.split(", ").map(|name| name.trim_matches('`'));
+        names.filter(|name| !name.contains(':')).map(|name| EventKind::from_name(name).unwrap()).collect()
+    };
+    let spelled = |dialect: &'static dyn Dialect, cell: &str| {
+        let mut names: Vec<&str> = kinds(cell)
+            .into_iter()
+            .flat_map(|kind| dialect.names().iter().filter(move |(named, _)| *named == kind))
+            .map(|(_, name)| *name)
+            .collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let rows = generated_rows("hooks.md", "| canonical |", |cell| {
+        Some(dialects.iter().map(|dialect| spelled(*dialect, cell)).collect())
+    });
+    let listed: Vec<EventKind> = rows.iter().flat_map(|cell| kinds(cell)).collect();
+    assert!(EventKind::all().all(|kind| listed.contains(&kind)), "an event is missing: {listed:?}");
+    let all = ["ollm", "gate", "rpc", "agent"].map(|name| by_name(name).unwrap().defaults());
+    generated_rows("dialects.md", "| | `ollm` |", |cell| {
+        let of = |told: &dyn Fn(&Defaults) -> String| Some(all.iter().map(told).collect());
+        match cell {
+            "default timeout" => of(&|one| format!("{} s", one.timeout.as_secs())),
+            "a bare `timeout` counts" => of(&|one| if one.timeout_unit.as_secs() == 1 { "s" } else { "ms" }.to_owned()),
+            "a failed hook" => {
+                of(&|one| if one.on_failure == OnFailure::Block { "blocks" } else { "goes on" }.to_owned())
+            }
+            "after a refusal" => {
+                of(&|one| if one.runs_on_after_refusal { "the rest runs" } else { "the rest is skipped" }.to_owned())
+            }
+            _ => None,
+        }
+    });
 }
 
 /// A page that is generated has this text; the tests of this name write it anew.
@@ -99,18 +165,41 @@ pub(crate) fn subcommands(help: &str) -> Vec<&str> {
     names
 }
 
-#[test]
-fn every_link_between_documents_leads_somewhere() {
+/// Everything written for people.
+fn documents() -> Vec<PathBuf> {
     let root = root();
     let mut documents: Vec<PathBuf> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name)).into();
     for folder in ["docs", "docs/agents"] {
         documents.extend(fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
     }
     documents.extend(published().iter().map(|folder| folder.join("README.md")));
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents
+}
+
+#[test]
+fn documents_say_who_does_what() {
+    let (root, mut vague) = (root(), Vec::new());
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let words = line.to_lowercase();
+            let mut words = words.split(|letter: char| !letter.is_alphanumeric());
+            if words.any(|word| ["anybody", "nobody", "somebody", "whoever"].contains(&word)) {
+                vague.push(format!("{}:{}: {line}", document.strip_prefix(&root).unwrap().display(), number + 1));
+            }
+        }
+    }
+    assert_eq!(vague, Vec::<String>::new());
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let root = root();
     let mut dead = Vec::new();
-    for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
-        let text = fs::read_to_string(document).unwrap();
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
         for link in links(&text) {
             let target = link.split('#').next().unwrap_or_default();
             if !target.is_empty() && !document.parent().unwrap().join(target).exists() {
@@ -137,6 +226,18 @@ fn every_page_has_one_place_in_the_book() {
     let mut listed = links(&summary);
     listed.sort_unstable();
     assert_eq!(listed, pages);
+}
+
+#[test]
+fn each_line_whose_coverage_is_explained_is_there() {
+    let page = fs::read_to_string(root().join("docs/coverage.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `crates/")?.split_once("` | `` "));
+    let rows: Vec<_> = rows.filter_map(|(file, rest)| Some((file, rest.split_once(" `` |")?.0))).collect();
+    assert!(rows.len() > 50, "{}", rows.len());
+    for (file, line) in rows {
+        let text = fs::read_to_string(root().join("crates").join(file)).unwrap();
+        assert!(text.lines().any(|there| there.trim() == line), "crates/{file} has no line `{line}`");
+    }
 }
 
 #[test]

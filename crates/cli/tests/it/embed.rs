@@ -88,7 +88,7 @@ fn an_embedding_program_is_as_strict_as_ours_on_the_same_home() {
     assert!(theirs.stdout.contains("ended: Some(Done)"), "{theirs:?}");
     lab.assert_nobody_is_left();
 
-    // Where an agent has started it, nobody is asked whether a hook may run.
+    // Where an agent has started it, no person is asked whether a hook may run.
     let asked = "is not approved: may it run this time?";
     assert!(theirs.stdout.contains(asked) && theirs.stdout.contains("theirs.sh"), "{theirs:?}");
     let mut under_agent = command(&lab, &program);

@@ -55,6 +55,31 @@ fn a_failed_tool_is_one_error_and_one_notification() {
 }
 
 #[test]
+fn a_tool_that_says_why_it_failed_in_many_lines_has_a_stack() {
+    let script = "import sys; print('out'); sys.exit('Traceback:\\n  line 1\\nValueError: no')";
+    let command = format!("python3 -c \"{script}\"");
+    let server = mcp_server();
+    let lab = lab(&[call("shell", json!({"command": command})), call("mcp__s__crash", json!({})), text("done")]);
+    lab.write(
+        "home/.ollm/config.yaml",
+        format!(
+            "mcp:\n  servers:\n    s: {{command: sh, args: [-c, \"'{}'; echo one >&2; echo two >&2\"]}}\n",
+            server.display()
+        ),
+    );
+    recorder(&lab, "error");
+    let ran = run(&lab, &["--approval", "yolo"]);
+    let errors = recorded(&lab, "error");
+    let error = json!({"message": "the tool shell failed: exit code 1: ValueError: no", "code": "tool",
+        "stack": "Traceback:\n  line 1\nValueError: no"});
+    assert_eq!(errors[0]["error"], error, "{ran:?}");
+    // A server that ended, too.
+    let of_tool = errors.iter().filter(|data| data["operation"] == "tool").nth(1).unwrap();
+    let (message, stack) = (of_tool["error"]["message"].as_str().unwrap(), &of_tool["error"]["stack"]);
+    assert!(!message.contains('\n') && stack.as_str().unwrap().contains("one\ntwo"), "{of_tool:#}");
+}
+
+#[test]
 fn a_failed_hook_is_one_error_with_its_stack_and_a_broken_error_hook_calls_nobody() {
     let lab = lab(&[text("done")]);
     let broken = "echo 'Traceback: line 1' >&2; echo 'ValueError: no' >&2; exit 3";
@@ -78,7 +103,71 @@ fn a_failed_hook_is_one_error_with_its_stack_and_a_broken_error_hook_calls_nobod
     assert!(log(&lab).contains(message), "{}", log(&lab));
 }
 
-/// Hooks that nobody waits for, all broken: one at the start, one at errors.
+#[test]
+fn a_hook_that_fails_at_a_single_event_is_one_error_and_a_broken_error_hook_calls_nobody() {
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let (call, data) = (call.to_string(), r#"{"tool_name": "shell", "args": {"command": "ls"}}"#);
+    let ways: [(&[&str], &[u8]); 3] = [
+        (&["hook", "run", "--from", "claude"], call.as_bytes()),
+        (&["hook", "run", "before_tool", "--data", data], b""),
+        (&["emit", "before_tool", "--data", data], b""),
+    ];
+    for (arguments, event) in ways {
+        let lab = Lab::new();
+        lab.user_hook("before_tool", "broken", "echo 'line 1' >&2; echo 'line 2' >&2; exit 3", "");
+        lab.user_hook("error", "broken-too", "echo called >> ../broken-too; exit 1", "");
+        recorder(&lab, "error");
+        recorder(&lab, "notification");
+        let ran = crate::lab::finish(lab.ollm(arguments), event);
+        assert_eq!(ran.code, 0, "{arguments:?} {ran:?}");
+        let (errors, notices) = (recorded(&lab, "error"), recorded(&lab, "notification"));
+        assert_eq!((errors.len(), notices.len()), (1, 1), "{arguments:?} {errors:#?} {notices:#?}");
+        assert_eq!((&errors[0]["operation"], &errors[0]["error"]["code"]), (&json!("before_tool"), &json!("hook")));
+        assert_eq!(errors[0]["error"]["stack"], "line 1\nline 2");
+        assert_eq!(notices[0]["message"], errors[0]["error"]["message"]);
+        assert_eq!(notices[0]["event_type"], "error");
+        assert_eq!(fs::read_to_string(lab.root.join("broken-too")).unwrap(), "called\n");
+        let is_agents = arguments.contains(&"--from");
+        assert_eq!(errors[0]["session_id"], if is_agents { json!("s1") } else { Value::Null });
+        assert_eq!(ran.stderr.contains("`broken` "), !is_agents, "{ran:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_not_done_when_the_answer_is_due_is_an_error_as_well() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "slow", crate::lab::FOREVER, r#", "timeout": "10m", "onFailure": "block""#);
+    recorder(&lab, "error");
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash", "tool_input": {}});
+    let asked = lab.ollm(&["hook", "run", "--from", "claude", "--within", "1s"]);
+    let ran = crate::lab::finish(asked, call.to_string().as_bytes());
+    assert!(ran.stdout.contains("deny"), "{ran:?}");
+    let errors = recorded(&lab, "error");
+    assert!(errors.len() == 1 && errors[0]["error"]["message"].as_str().unwrap().contains("`slow`"), "{errors:#?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_hook_that_fails_while_files_are_watched_is_one_error() {
+    for more in ["", r#", "async": true"#] {
+        let lab = Lab::new();
+        lab.user_hook("file_created", "broken", "exit 3", &format!(r#", "filePatterns": ["*.txt"]{more}"#));
+        lab.user_hook("error", "broken-too", "exit 1", "");
+        lab.user_hook("error", "keep", "cat >> ~/error.seen; echo '{\"continue\": true}'", "");
+        let mut watch = crate::watch::Watch::new(&lab);
+        lab.write("project/a.txt", "1\n");
+        watch.was_told("`broken` ");
+        crate::lab::eventually("the error is told", || lab.home.join("error.seen").exists());
+        watch.events();
+        let text = fs::read_to_string(lab.home.join("error.seen")).unwrap();
+        assert_eq!(text.lines().count(), 1, "{more} {text}");
+        let error: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(error["data"]["operation"], "file_created", "{error:#}");
+        watch.was_told("`broken-too` ");
+    }
+}
+
+/// Background hooks, all broken: one at the start, one at errors.
 fn broken_in_the_background(lab: &Lab) {
     lab.user_hook("session_start", "late", "echo 'ValueError: no' >&2; exit 3", r#", "async": true"#);
     lab.user_hook("error", "late-too", "echo called >> ../late-too; exit 1", r#", "async": true"#);
@@ -98,7 +187,7 @@ fn one_late_error(lab: &Lab) {
 
 #[test]
 fn a_hook_that_fails_beside_a_run_is_one_error() {
-    let wait = r#"until grep -q '"late"' "$HOME/.ollm/trace/trace.jsonl"; do sleep 0.02; done"#;
+    let wait = r#"until grep -q '"late":{' "$HOME/.ollm/trace/trace.jsonl"; do sleep 0.02; done"#;
     let lab = lab(&[call("shell", json!({"command": wait})), call("shell", json!({"command": "true"})), text("done")]);
     broken_in_the_background(&lab);
     let ran = run(&lab, &["--approval", "yolo"]);
@@ -129,6 +218,60 @@ fn a_hook_that_fails_beside_a_chat_is_one_error_and_a_broken_error_hook_calls_no
 }
 
 #[test]
+fn a_hook_that_fails_at_the_end_of_a_session_is_one_error() {
+    let lab = lab(&[text("done")]);
+    lab.user_hook("session_end", "broken", "exit 3", "");
+    lab.user_hook("error", "broken-too", "echo called >> ../broken-too; exit 3", "");
+    recorder(&lab, "error");
+    recorder(&lab, "notification");
+    let ran = run(&lab, &[]);
+    says(&ran, "user hook `broken` (user:broken.json:session_end:broken) failed");
+    let errors = recorded(&lab, "error");
+    assert_eq!((errors.len(), &errors[0]["operation"]), (1, &json!("session_end")), "{ran:?}");
+    let told = recorded(&lab, "notification");
+    let told = told.iter().filter(|data| data["message"].as_str().unwrap_or_default().contains("`broken` "));
+    assert_eq!((told.count(), fs::read_to_string(lab.root.join("broken-too")).unwrap().lines().count()), (1, 1));
+}
+
+#[test]
+fn a_hook_that_fails_after_the_program_has_ended_is_one_error_with_its_stack() {
+    let at_run = lab(&[text("done")]);
+    let at_event = Lab::new();
+    for (lab, event, is_run) in [(&at_run, "session_end", true), (&at_event, "before_agent", false)] {
+        let script = format!(
+            "until test -e {}; do sleep 0.01; done; echo one >&2; echo 'ValueError: no' >&2; exit 3",
+            lab.root.join("ended").display()
+        );
+        lab.user_hook(event, "late", &script, r#", "async": true"#);
+        lab.user_hook("error", "late-too", "exit 3", r#", "async": true"#);
+        recorder(lab, "error");
+        recorder(lab, "notification");
+        if is_run {
+            run(lab, &[]);
+        } else {
+            lab.event(json!({"event": event, "data": {"session_id": "s1", "prompt": "x"}}).to_string());
+        }
+        lab.write("ended", "");
+        let message =
+            format!("user hook `late` (user:late.json:{event}:late) failed: exited with status 3: ValueError: no");
+        eventually("the failure is told", || {
+            recorded(lab, "notification").iter().any(|data| data["message"] == message.as_str())
+        });
+        let errors = recorded(lab, "error");
+        let expected = json!({"message": message, "code": "hook", "stack": "one\nValueError: no"});
+        assert_eq!((errors.len(), &errors[0]["error"], &errors[0]["operation"]), (1, &expected, &json!(event)));
+        assert!(errors[0]["session_id"].is_string(), "{errors:#?}");
+        eventually("the log tells it", || log(lab).contains(&message));
+        eventually("all have ended", || lab.processes().is_empty());
+        assert_eq!(recorded(lab, "error").len(), 1);
+        let stats = lab.run(&["trace", "stats", "--json"]).answer();
+        let mut hooks = stats["hooks"].as_array().unwrap().iter();
+        let late = hooks.find(|hook| hook["id"].as_str().unwrap().ends_with(":late")).unwrap();
+        assert_eq!(late["statuses"], json!({"failed": 1}));
+    }
+}
+
+#[test]
 fn a_crashed_server_is_one_error_that_names_its_extension() {
     let lab = lab(&[call("mcp__s__crash", json!({})), text("done")]);
     let server = json!({"mcpServers": {"s": {"command": mcp_server(), "args": []}}});
@@ -144,9 +287,20 @@ fn a_crashed_server_is_one_error_that_names_its_extension() {
     says(&ran, message.lines().next().unwrap());
     // Its call failed as well, which is another error.
     assert_eq!(errors.iter().filter(|data| data["operation"] == "tool").count(), 1, "{errors:#?}");
+    fs::remove_file(lab.root.join("error.seen")).unwrap();
+    // A hook for failures that calls it does not hear of that.
+    lab.user_hook("error", "caller", &format!("'{}' mcp call s crash", crate::lab::OLLM), "");
+    assert_eq!(lab.run(&["mcp", "call", "s", "crash"]).code, 5);
+    let errors = recorded(&lab, "error");
+    assert_eq!((errors.len(), &errors[0]["operation"]), (1, &json!("server")), "{errors:#?}");
+    assert!(errors[0]["error"]["message"].as_str().unwrap().starts_with("server `s` of extension `tools`: "));
     let status = lab.run(&["mcp", "status", "s", "--json"]).answer();
     assert!(!status[0]["lastFailure"]["message"].as_str().unwrap().is_empty(), "{status:#}");
     says(&lab.run(&["mcp", "status"]), "server `s` of extension `tools` failed at ");
+    for list in ["list", "status"] {
+        let shown = lab.run(&["mcp", list]).stdout;
+        assert!(shown.contains("failed the last time: "), "{list}: {shown}");
+    }
 }
 
 #[test]
@@ -162,7 +316,71 @@ fn an_event_that_a_hook_of_an_extension_sends_carries_its_name_and_ends_three_de
     let sources: Vec<Value> = recorded(&lab, "custom").iter().map(|data| data["source"].clone()).collect();
     assert_eq!(sources, [json!(null), json!("loop"), json!("loop"), json!("loop")]);
     let said = fs::read_to_string(lab.root.join("said")).unwrap();
-    assert_eq!(said.matches("the event is not sent: it is inside 3 others that hooks sent").count(), 1, "{said}");
+    assert_eq!(said.matches("the event is not sent: it is inside 3 events that hooks sent").count(), 1, "{said}");
+}
+
+#[test]
+fn what_hooks_begin_inside_events_ends_three_deep_too() {
+    let program = crate::lab::OLLM;
+    let event = r#"{"event": "session_start", "data": {}}"#;
+    let ways = [
+        (format!("echo '{event}' | '{program}' hook run"), "the event is not sent: it is inside 3 events"),
+        (format!("'{program}' run again --model replay:../talk.jsonl"), "no session begins: it is inside 3 events"),
+    ];
+    for (way, refusal) in ways {
+        let lab = lab(&[text("done")]);
+        let script = format!(
+            "cat > /dev/null; echo ran >> ../ran; {way} > /dev/null 2>> ../said; echo '{{\"continue\": true}}'"
+        );
+        lab.user_hook("session_start", "again", &script, "");
+        assert_eq!(lab.event(event).code, 0);
+        let read = |name: &str| fs::read_to_string(lab.root.join(name)).unwrap();
+        assert_eq!(read("ran").lines().count(), 4, "{}", read("said"));
+        assert_eq!(read("said").matches(refusal).count(), 1, "{}", read("said"));
+    }
+}
+
+#[test]
+fn a_matcher_where_nothing_can_match_is_an_error_and_a_gate_with_one_refuses() {
+    let lab = Lab::new();
+    lab.user_hook("session_start", "greets", "exit 0", r#", "matcher": "startup""#);
+    let event = r#"{"event": "session_start", "data": {"source": "startup"}}"#;
+    let ran = lab.event(event);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    says(&ran, "matcher `startup` has nothing to look at: session_start has no tool and no name");
+    assert_eq!(lab.run(&["hook", "validate"]).code, 1);
+    lab.user_hook("session_start", "gate", "exit 0", r#", "matcher": "startup", "onFailure": "block""#);
+    assert_eq!(lab.event(event).code, 2);
+}
+
+#[test]
+fn an_event_that_a_hook_sends_from_its_box_never_passes_the_gates_outside_unheard() {
+    let lab = Lab::with_default_boxes();
+    if !lab.run(&["doctor"]).stdout.contains("Landlock") {
+        return;
+    }
+    lab.user_hook(
+        "custom:deploy",
+        "gate",
+        "echo called >> \"$OLLM_PROJECT_DIR/../gate\"; exit 1",
+        r#", "onFailure": "block""#,
+    );
+    let program = crate::lab::OLLM;
+    let script = format!(
+        "'{program}' emit deploy > $TMPDIR/said 2>&1\nsent=$?\necho '{{\"event\": \"custom\", \"data\": {{\"eventName\": \"deploy\"}}}}' | '{program}' hook run > /dev/null 2>&1\necho '{{\"systemMessage\": \"sent '$sent', run '$?': '$(grep -c 'in the box of a hook' $TMPDIR/said)'\"}}'"
+    );
+    let hooks = |permissions: Value| json!({"hooks": {"session_start": [{"name": "inner", "command": "sh", "args": ["run.sh"], "permissions": permissions}]}});
+    let told = |read: &[&str]| {
+        let _ = fs::remove_dir_all(lab.home.join(".ollm/extensions"));
+        let read: Vec<&str> = read.iter().copied().chain([program]).collect();
+        extension(&lab, "sender", "session_start", &script, &hooks(json!({"read": read})));
+        let answer = lab.event(r#"{"event": "session_start", "data": {}}"#).answer();
+        answer["systemMessage"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(told(&[]), "sent 3, run 3: 1");
+    assert!(!lab.root.join("gate").exists());
+    // The gate hears it where the hook may read it.
+    assert_eq!(told(&["~/.ollm"]), "sent 2, run 2: 0");
 }
 
 #[test]
@@ -259,6 +477,86 @@ fn a_file_is_named_by_its_path_in_the_project_with_the_whole_one_beside() {
 }
 
 #[test]
+fn a_file_that_a_gate_calls_modified_was_edited() {
+    let lab = Lab::new();
+    recorder(&lab, "file_edited");
+    recorder(&lab, "file_created");
+    let context =
+        |changes: Value| json!({"event": "on-file-change", "context": {"file": "src/a.ts", "changes": changes}});
+    for changes in [json!({"type": "modified"}), json!("modified")] {
+        let event = context(changes).to_string();
+        lab.event(&event);
+        lab.event_from("gate", &event);
+    }
+    let seen = recorded(&lab, "file_edited");
+    assert_eq!(seen.len(), 4, "{seen:#?}");
+    for data in seen {
+        assert_eq!((&data["changes"], &data["diff"]), (&json!({"type": "edited"}), &Value::Null));
+    }
+    lab.event(context(json!("created")).to_string());
+    assert_eq!(recorded(&lab, "file_created").len(), 1);
+}
+
+#[test]
+fn what_stands_beside_the_data_of_an_event_is_read_in_the_spelling_of_its_name() {
+    let lab = Lab::new();
+    recorder(&lab, "before_tool");
+    let gate = json!({"event": "pre-tool-call", "context": {"tool": "read-file", "args": {"path": "README.md"}, "session": {"id": "abc"}},
+        "metadata": {"timestamp": "2026-01-16T10:05:30Z", "sessionId": "abc"}});
+    lab.event(gate.to_string());
+    lab.event_from("gate", &gate.to_string());
+    lab.event(json!({"event": "pre-tool-call", "data": gate["context"], "metadata": gate["metadata"]}).to_string());
+    let seen = recorded(&lab, "before_tool");
+    assert_eq!(seen.len(), 3, "{seen:#?}");
+    for data in seen {
+        let told = (&data["session_id"], &data["timestamp"], &data["tool_name"]);
+        assert_eq!(told, (&json!("abc"), &json!("2026-01-16T10:05:30Z"), &json!("read-file")), "{data:#}");
+    }
+    // The session says who it is where nothing else does.
+    lab.run(&["hook", "run", "pre-tool-call", "--data", &gate["context"].to_string()]);
+    assert_eq!(recorded(&lab, "before_tool")[3]["session_id"], "abc");
+
+    recorder(&lab, "file_edited");
+    let millis = 1_700_000_000_000_i64;
+    let (data, context) =
+        (json!({"path": "src/a.ts"}), json!({"agent": {"mode": "developer"}, "file": {"content": "x"}}));
+    lab.event(json!({"event": "fileEdited", "data": data, "context": context, "timestamp": millis}).to_string());
+    lab.run(&["hook", "run", "fileEdited", "--data", &json!({"path": "src/a.ts", "timestamp": millis}).to_string()]);
+    let seen = recorded(&lab, "file_edited");
+    assert_eq!((&seen[0]["agent"]["mode"], &seen[0]["file"]["content"]), (&json!("developer"), &json!("x")));
+    for data in seen {
+        assert_eq!(data["timestamp"], "2023-11-14T22:13:20Z", "{data:#}");
+    }
+}
+
+#[test]
+fn a_file_that_is_only_described_has_its_path_and_its_difference_in_every_dialect() {
+    let lab = Lab::new();
+    recorder(&lab, "file_edited");
+    lab.user("gate.sh", "cat > ~/gate.seen; echo '{\"allow\": true}'");
+    lab.user("gate.json", r#"{"hooks": {"on-file-change": [{"name": "gate", "command": "sh", "args": ["gate.sh"], "filePatterns": ["*.ts"]}]}}"#);
+    let file = json!({"path": "src/a.ts", "changes": "-old\n+new\n"});
+    lab.run(&["hook", "run", "fileEdited", "--data", &json!({"file": file}).to_string()]);
+    lab.event(
+        json!({"jsonrpc": "2.0", "method": "execute", "id": 1,
+        "params": {"event": {"type": "fileEdited", "data": {}}, "context": {"file": file}}})
+        .to_string(),
+    );
+    let whole = lab.project.join("src/a.ts").display().to_string();
+    let seen = recorded(&lab, "file_edited");
+    assert_eq!(seen.len(), 2, "{seen:#?}");
+    for data in seen {
+        assert_eq!((&data["path"], &data["file"]["absolutePath"]), (&json!(whole), &json!(whole)), "{data:#}");
+        assert_eq!((&data["diff"], &data["file"]["changes"]), (&file["changes"], &file["changes"]), "{data:#}");
+    }
+    let seen: Value = serde_json::from_slice(&fs::read(lab.home.join("gate.seen")).unwrap()).unwrap();
+    assert_eq!(seen["context"]["file"], json!(whole));
+    // What says only the difference has it in the description of the file, too.
+    lab.run(&["hook", "run", "fileEdited", "--data", r#"{"path": "src/a.ts", "changes": "-x"}"#]);
+    assert_eq!(recorded(&lab, "file_edited")[2]["file"]["changes"], "-x");
+}
+
+#[test]
 fn the_changes_of_a_file_are_read_in_every_way_an_rpc_event_can_come_in() {
     let data = json!({"path": "src/a.ts", "changes": "-old\n+new\n", "changeInfo": {"type": "modified", "size": 4}});
     let envelope = json!({"jsonrpc": "2.0", "method": "execute", "id": 1,
@@ -272,8 +570,10 @@ fn the_changes_of_a_file_are_read_in_every_way_an_rpc_event_can_come_in() {
     lab.event(plain("file_edited"));
     lab.run(&["hook", "run", "fileEdited", "--data", &data.to_string()]);
     lab.run(&["emit", "fileEdited", "--data", &data.to_string()]);
+    // The parameters of a request say what they are, too.
+    lab.event(envelope["params"].to_string());
     let seen = recorded(&lab, "file_edited");
-    assert_eq!(seen.len(), 6, "{seen:#?}");
+    assert_eq!(seen.len(), 7, "{seen:#?}");
     for data in seen {
         assert_eq!((&data["diff"], &data["changes"]["size"]), (&json!("-old\n+new\n"), &json!(4)), "{data:#}");
     }
@@ -293,6 +593,10 @@ fn failures_name_extension_and_hook_on_the_stream_and_in_a_log_of_errors_only() 
     let log = log(&lab);
     assert!(log.contains(&format!("hook `inner` of extension `tools` ({id}) failed")), "{log}");
     assert!(!log.contains("guest"), "that it was not approved is no failure: {log}");
+    // One that lost its script is named in a session, too.
+    fs::remove_file(lab.home.join(".ollm/extensions/tools/run.sh")).unwrap();
+    talk(&lab, &[call("shell", json!({"command": "true"})), text("done")]);
+    says(&run(&lab, &["--approval", "yolo"]), "hook `inner`: did not run (extension `tools`): ");
 }
 
 #[test]
@@ -302,6 +606,7 @@ fn a_hook_that_a_limit_ended_names_the_limit() {
         ("while :; do :; done", r#", "limits": {"cpu": "1s"}"#, "its limit `cpu` of 1s"),
         ("yes | head -c 5000", r#", "limits": {"output": 1000}"#, "its limit `output` of 1000 bytes"),
         ("sleep 100", r#", "timeout": "300ms""#, "did not answer within 300ms"),
+        ("sleep 100", r#", "limits": {"time": "300ms"}"#, "was stopped; it ran into its limit `time` of 300ms"),
     ];
     for (script, more, named) in cases {
         let lab = Lab::new();
@@ -309,6 +614,14 @@ fn a_hook_that_a_limit_ended_names_the_limit() {
         let error = lab.event(crate::lab::shell_event("ls")).hook("greedy")["error"].as_str().unwrap().to_owned();
         assert!(error.contains(named), "{script}: {error}");
     }
+    // The kernel holds root to no limit of processes.
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "many", "echo '{\"continue\": true}'", r#", "limits": {"processes": 9}"#);
+    let why = "its limit `processes` does not hold for root";
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let ran = lab.event(crate::lab::shell_event("ls"));
+    assert_eq!(ran.hook("many")["warnings"].to_string().contains(why), is_root, "{ran:?}");
+    assert_eq!(lab.run(&["hook", "show", "many"]).stdout.contains(why), is_root);
 }
 
 #[test]

@@ -35,7 +35,7 @@ struct Example {
     tells: Vec<&'static str>,
     /// Files that are left behind, and a text in each.
     leaves: Vec<(&'static str, &'static str)>,
-    /// Files that nobody may have made.
+    /// Files that must not have been made.
     lacks: Vec<&'static str>,
 }
 
@@ -150,7 +150,7 @@ impl Example {
         }
         for (path, text) in &self.leaves {
             let holds = || fs::read_to_string(lab.root.join(path)).is_ok_and(|found| found.contains(text));
-            // Nobody waits for some hooks.
+            // Some hooks run in the background.
             eventually(&format!("{path} holds {text}: {}", place()), holds);
         }
         for path in &self.lacks {

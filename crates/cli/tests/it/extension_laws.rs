@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ollm_catalog::{Extensions, Overrides, Places, Surroundings, configuration, extensions};
+use ollm_catalog::{Extensions, Overrides, Places, Problem, Surroundings, configuration, extensions};
 use ollm_engine::{Engine, Environment};
 use ollm_protocol::{Event, EventKind, Hook, Source, Variable};
 use ollm_store::{Secrets, Switch, Switches, set_switches};
@@ -65,6 +65,11 @@ impl World {
 
     /// As a process that has just started finds them.
     fn load(&self) -> (Extensions, Engine) {
+        let (extensions, _, engine) = self.load_with_problems();
+        (extensions, engine)
+    }
+
+    fn load_with_problems(&self) -> (Extensions, Vec<Problem>, Engine) {
         let (config, _) = configuration(&self.places, &|_| None, &Overrides::default());
         let (switches, _) = Switches::load(&self.switches());
         let surroundings = Surroundings {
@@ -78,12 +83,12 @@ impl World {
             vouched: None,
             commands: ollm_protocol::Commands::default(),
         };
-        let (extensions, _) = extensions(&surroundings);
+        let (extensions, problems) = extensions(&surroundings);
         let mut engine = self.engine();
         for hook in extensions.hooks() {
             engine.registry.register(hook.clone()).unwrap();
         }
-        (extensions, engine)
+        (extensions, problems, engine)
     }
 
     fn engine(&self) -> Engine {
@@ -208,7 +213,7 @@ proptest! {
             }
         }
         world.extension("zgood", 1, "printf '{\"systemMessage\": \"still here\"}'\n");
-        let (extensions, mut engine) = world.load();
+        let (extensions, problems, mut engine) = world.load_with_problems();
         let environment = engine.environment().clone();
         for extension in extensions.iter().filter(|one| one.is_on()) {
             let (trust, context) = (&engine.trust, environment.trust_context());
@@ -221,7 +226,7 @@ proptest! {
             let whole = trust.approval_of(&folder, &whole, Term::Always, &context).unwrap();
             trust.approve_together(std::iter::once(whole).chain(each)).unwrap();
         }
-        engine.trust.untrusted = ollm_trust::Untrusted::Skip;
+        engine.trust.untrusted = ollm_trust::UntrustedPolicy::Skip;
         let outcome = engine.dispatch(&event());
         prop_assert!(outcome.continues());
         let said = format!("{:?}", outcome.verdict.system_messages);
@@ -234,7 +239,12 @@ proptest! {
                 _ => outcome.reports.iter().any(|one| one.hook.spec.extension.as_ref() == Some(&name) && one.error.is_some()),
             };
             prop_assert!(named, "{} with fault {}", name, fault);
-            // The words that people see name the extension and the hook.
+            // So do the words that people see; those about a broken manifest name its file, in the folder of the extension.
+            let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let file = format!("extensions/{name}/manifest.json:1:");
+            prop_assert_eq!(told.iter().any(|line| line.contains(&file)), *fault == 2, "{:?}", told);
+            let mut skipped = outcome.skipped.iter().map(|skip| skip.hook.spec.title());
+            prop_assert_eq!(skipped.any(|title| title == format!("hook `{name}-0` of extension `{name}`")), *fault == 3);
             let failures: Vec<String> = outcome.reports.iter().filter_map(ollm_engine::Report::failure).collect();
             let words = format!("hook `{name}-0` of extension `{name}` (user:{name}:before_tool:{name}-0) failed: ");
             prop_assert_eq!(failures.iter().any(|line| line.starts_with(&words)), *fault < 2, "{:?}", failures);

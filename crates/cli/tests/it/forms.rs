@@ -1,5 +1,5 @@
-//! Hook files of every form, through the real binary: the documented examples do what their documents say, order and
-//! configuration hold whatever the form, and scripts that nothing declares are named.
+//! Hook files of every form, through the real binary. The documented examples do what their documents say. Order and
+//! configuration hold in every form. Scripts that nothing declares are named.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn every_form_that_is_documented_loads_as_documented() {
         lab.user("rules.json5", "");
         lab.user(&format!("example.{language}"), example.replace("rules.json", "rules.json5"));
         let list = lab.run(&["hook", "list", "--json"]);
-        let mut problems = list.stderr.lines().filter(|line| !line.contains("nobody watches this project"));
+        let mut problems = list.stderr.lines().filter(|line| !line.contains("this project is not watched"));
         assert_eq!(problems.next(), None, "{example}");
         let mine = list.answer().as_array().unwrap().iter().filter(|hook| hook["source"] == "user").count();
         assert!(mine > 0, "{example}");

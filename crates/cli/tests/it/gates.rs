@@ -1,4 +1,4 @@
-//! A hook of the user's whose failure stands in the way does so too when its definition is broken; nobody else's does.
+//! A user's hook that must not fail refuses also while its definition is broken; hooks of others do not.
 
 use std::fs;
 
@@ -18,6 +18,40 @@ fn entry(more: &Value) -> Value {
     let mut entry = json!({"name": "gate", "command": "sh", "args": ["gate.sh"], "onFailure": "block"});
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     entry
+}
+
+#[test]
+fn a_gate_that_lacks_what_it_requires_or_has_no_runs_left_refuses_and_the_forecast_says_so() {
+    for (more, why) in [
+        (json!({"requires": {"commands": ["no-such-command"]}}), "it requires the command `no-such-command`"),
+        (json!({"rateLimit": {"perMinute": 1}}), "its rate limit of 1 per minute is used up"),
+    ] {
+        let lab = lab("before_tool", &entry(&more));
+        lab.event(shell_event("ls"));
+        let ran = lab.event(shell_event("ls"));
+        let answer = ran.answer();
+        let reason = answer["reason"].as_str().unwrap_or_default();
+        assert!(
+            reason.starts_with(&format!("user hook `gate` (user:gate.json:before_tool:gate) failed: {why}")),
+            "{ran:?}"
+        );
+        assert_eq!((ran.code, &answer["skipped"]), (2, &json!([])), "{ran:?}");
+        for command in [["hook", "plan"].as_slice(), &["explain"]] {
+            let told = lab.run(&[command, &["before_tool", "--data", r#"{"tool_name": "shell"}"#]].concat());
+            assert!(told.stdout.contains(why) && !told.stdout.contains("skipped"), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_hook_whose_failure_was_meant_to_block_under_a_misspelt_key_refuses() {
+    for key in ["onFailur", "on_failur", "onFailures"] {
+        let lab = lab("before_tool", &json!({"name": "gate", "command": "sh", "args": ["gate.sh"], key: "block"}));
+        let ran = lab.event(shell_event("ls"));
+        let answer = ran.answer();
+        let reason = answer["reason"].as_str().unwrap_or_default();
+        assert!(ran.code == 2 && reason.contains("unknown key") && reason.contains(key), "{ran:?}");
+    }
 }
 
 #[test]
@@ -53,6 +87,9 @@ fn a_gate_with_any_broken_field_refuses_what_it_is_for_and_says_why() {
         ("cwd", json!({})),
         ("inputs", json!(["../../secret"])),
         ("limits", json!({"memory": "much"})),
+        ("limits", json!({"memroy": "1MB"})),
+        ("rateLimit", json!({"perMinut": 3})),
+        ("matchr", json!("shell")),
         ("permissions", json!({"net": "perhaps"})),
         ("action", json!({"type": "dance"})),
     ] {

@@ -44,6 +44,7 @@ fn a_skill_keeps_its_own_set_and_takes_a_setting_in_front() {
 fn json_may_stand_in_front() {
     let lab = Lab::new();
     assert_eq!(lab.run(&["--json", "mcp", "list"]).answer(), json!([]));
+    assert_eq!(lab.run(&["mcp", "--json", "list"]).answer(), json!([]));
     assert_eq!(lab.run(&["--json", "hook", "list"]).stdout, lab.run(&["hook", "list", "--json"]).stdout);
 }
 

@@ -69,6 +69,83 @@ fn a_hook_of_one_agent_runs_under_all_others_imported_and_in_place() {
     assert!(skipped.contains("Claude Code runs it by itself"), "{record:#}");
 }
 
+/// Refuses what it reads where Cursor has the command of a shell call, and allows everything else.
+const SHELL_GUARD: &str = r#"read -r event; case "$event" in *'"command":"git push --force'*) echo '{"permission": "deny", "user_message": "no force"}';; *) echo '{"permission": "allow"}';; esac"#;
+
+#[test]
+fn a_hook_for_one_tool_finds_the_command_where_its_agent_has_it() {
+    let settings = json!({"version": 1, "hooks": {"beforeShellExecution": [{"command": SHELL_GUARD}]}}).to_string();
+    let imported = Lab::new();
+    imported.write("home/.cursor/hooks.json", &settings);
+    assert_eq!(imported.run(&["import", "cursor"]).code, 0);
+    let in_place = reading("cursor");
+    in_place.write("home/.cursor/hooks.json", &settings);
+    for lab in [&imported, &in_place] {
+        let claude = call(lab, "claude", "git push --force").answer();
+        assert_eq!(claude["hookSpecificOutput"]["permissionDecision"], "deny", "{claude}");
+        assert_eq!(claude["hookSpecificOutput"]["permissionDecisionReason"], "no force", "{claude}");
+        let allowed = call(lab, "claude", "git status").answer();
+        assert_eq!(allowed["hookSpecificOutput"]["permissionDecision"], "allow", "{allowed}");
+    }
+    let event = json!({"hook_event_name": "preToolUse", "session_id": "s", "cwd": imported.project, "tool_name": "Shell",
+        "tool_input": {"command": "git push --force"}, "tool_use_id": "t"});
+    let answer = imported.event_from("cursor", &event.to_string()).answer();
+    assert_eq!(answer, json!({"permission": "deny", "user_message": "no force"}));
+}
+
+/// What an agent is told that asks whether a call may go on.
+fn asked(lab: &Lab, host: &str, command: &str) -> Value {
+    let event = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "cwd": lab.project, "tool_name": "Bash",
+        "tool_input": {"command": command}});
+    let answer = lab.event_from(host, &event.to_string());
+    if answer.stdout.is_empty() { Value::Null } else { answer.answer()["hookSpecificOutput"]["decision"].clone() }
+}
+
+#[test]
+fn an_approval_of_something_else_is_never_one_of_the_call_itself() {
+    let decision = json!({"behavior": "allow", "updatedInput": {"command": "git status"}});
+    let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+    let hook = json!({"type": "command", "command": format!("echo '{output}'")});
+    let lab = Lab::new();
+    lab.write(CLAUDE, json!({"hooks": {"PermissionRequest": [{"matcher": "Bash", "hooks": [hook]}]}}).to_string());
+    assert_eq!(lab.run(&["import", "claude"]).code, 0);
+    for host in ["claude", "qwen"] {
+        assert_eq!(asked(&lab, host, "git push"), decision, "{host}");
+    }
+    let refused = asked(&lab, "codex", "git push");
+    assert_eq!(refused["behavior"], "deny", "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("Codex CLI cannot do that here"), "{refused}");
+}
+
+#[test]
+fn a_matcher_means_the_tool_also_where_a_person_is_asked_about_it() {
+    for (matcher, runs) in [("shell", true), ("*", true), ("run_shell_command", true), ("Read", false)] {
+        let lab = Lab::new();
+        let hook = json!({"name": "no", "matcher": matcher, "dialect": "agent", "action": {"type": "shell", "command": "echo no >&2; exit 2"}});
+        lab.write("home/.ollm/hooks/a.json", json!({"hooks": {"approval_request": [hook]}}).to_string());
+        assert_eq!(
+            asked(&lab, "claude", "git push")["behavior"],
+            if runs { json!("deny") } else { Value::Null },
+            "{matcher}"
+        );
+    }
+}
+
+#[test]
+fn a_hook_for_failed_calls_runs_where_the_result_says_that_it_is_none() {
+    let lab = Lab::new();
+    let hook = json!({"type": "command", "command": "echo '{\"systemMessage\": \"it failed\"}'"});
+    lab.write(CLAUDE, json!({"hooks": {"PostToolUseFailure": [{"hooks": [hook]}]}}).to_string());
+    assert_eq!(lab.run(&["import", "claude"]).code, 0);
+    let done = |response: Value| {
+        let event = json!({"hook_event_name": "AfterTool", "session_id": "s", "cwd": lab.project, "tool_name": "run_shell_command",
+            "tool_input": {"command": "false"}, "tool_response": response});
+        lab.event_from("gemini", &event.to_string()).stdout
+    };
+    assert!(done(json!({"llmContent": "1", "error": {"message": "exit 1"}})).contains("it failed"));
+    assert_eq!(done(json!({"llmContent": "1", "error": null})), "");
+}
+
 #[test]
 fn a_permission_rule_holds_under_every_agent() {
     let lab = reading("claude");
@@ -127,7 +204,7 @@ fn a_projects_hook_in_place_needs_approval_and_loses_it_with_a_changed_byte() {
     assert_eq!(ran.answer()["hookSpecificOutput"]["permissionDecisionReason"], "not here", "{ran:?}");
     lab.write_executable("project/.gemini/hooks/guard.sh", "#!/bin/sh\n:\n");
     assert_eq!(only_hook(&lab)["trust"], "modified");
-    // Another call: the same one is answered as it was a moment ago.
+    // Another call: the same one gets the answer of a moment ago.
     assert_eq!(call(&lab, "claude", "ls -a").stdout, "");
 }
 

@@ -12,7 +12,7 @@ mod faults;
 mod indexes;
 mod packages;
 mod repositories;
-mod server;
+pub(crate) mod server;
 mod sources;
 mod steps;
 mod updates;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, OLLM, finish, shell_event};
 
 fn hooks(name: &str) -> String {
     json!({"hooks": {"before_tool": [{"name": name, "command": "sh", "args": ["hook.sh", name]}]}}).to_string()
@@ -19,7 +19,7 @@ fn kept(lab: &Lab) -> Vec<PathBuf> {
 }
 
 /// Longer than files must have been left alone before anything of them is kept.
-fn quiet() {
+pub(crate) fn quiet() {
     thread::sleep(Duration::from_millis(2_200));
 }
 
@@ -47,6 +47,24 @@ fn every_change_of_a_file_counts_at_the_next_event() {
     assert_eq!(ran(), ["second"]);
     lab.write("home/.ollm/config.yaml", "hooks:\n  enabled: false\n");
     assert_eq!(ran(), Vec::<String>::new());
+}
+
+#[test]
+fn another_build_of_the_program_believes_nothing_that_this_one_kept() {
+    let lab = Lab::new();
+    lab.user("hook.sh", "cat >/dev/null\n");
+    lab.user("a.json", hooks("first"));
+    let other = lab.root.join("other-ollm");
+    fs::copy(OLLM, &other).unwrap();
+    quiet();
+    let ran = |program: &str| {
+        let mut command = lab.program(program);
+        command.args(["hook", "run"]);
+        finish(command, shell_event("ls").as_bytes()).hook_count()
+    };
+    for (program, count) in [(OLLM, 1), (OLLM, 1), (other.to_str().unwrap(), 2), (OLLM, 2)] {
+        assert_eq!((ran(program), kept(&lab).len()), (1, count), "{program}");
+    }
 }
 
 #[test]

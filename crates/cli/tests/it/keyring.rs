@@ -17,7 +17,7 @@ fn logged_in() -> Option<(KeyringSession, Lab)> {
         let probe = lab.home.join("probe.json");
         let keyring = ollm_store::Keyring::at(session.address());
         let deposit = ollm_store::keep_secret(&probe, Some(&keyring), "probe", "1").unwrap();
-        deposit.place == ollm_store::Place::Keyring
+        deposit.place == ollm_store::SecretPlace::Keyring
     })?;
     let lab = lab.set("DBUS_SESSION_BUS_ADDRESS", session.address());
     let manifest = json!({
@@ -134,7 +134,7 @@ fn a_keyring_that_hangs_is_asked_only_for_the_hook_that_needs_it() {
     session.freeze();
     let ran = lab.event(shell_event("ls"));
     assert!(error(&ran).contains("does not answer"), "{ran:?}");
-    // What needs no secret asks nobody: it cannot fail, and it cannot wait.
+    // An event without secrets asks no keyring: it cannot fail, and it cannot wait.
     let other = lab.event(r#"{"event": "before_tool", "data": {"tool_name": "other", "args": {}}}"#);
     assert_eq!((other.code, other.hook_count()), (0, 0), "{other:?}");
     assert_eq!(lab.run(&["ext", "list", "--json"]).answer()[0]["enabled"], true);

@@ -1,5 +1,4 @@
-//! A kill at any moment: whatever is being done to an extension, afterwards its state is one of the two it could be, and is
-//! told.
+//! A kill at any moment of any change of an extension. Afterwards its state is one of the two it could be, and is told.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+pub(crate) use testkit::{PATIENCE, eventually};
 
 pub(crate) mod pty;
 
@@ -22,9 +23,6 @@ pub(crate) const OLLM: &str = env!("CARGO_BIN_EXE_ollm");
 
 /// Longer than any test takes: what still runs then was left behind.
 pub(crate) const FOREVER: &str = "sleep 1000";
-
-/// How long to wait for something that must happen.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Lab {
     /// The throwaway folder; its path stands in the environment of everything that runs here.
@@ -349,7 +347,7 @@ fn opened(text: String, part: &&str) -> String {
         let line = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         return format!("{text}{line}{part}: {{box: declared}}\n");
     };
-    // Behind the last line of the part, so that the places of the others stay as they are.
+    // Behind the last line of the part, so that the places of the others do not move.
     let inner = start + block.len();
     let length =
         text[inner..].split_inclusive('\n').take_while(|line| line.starts_with(' ')).map(str::len).sum::<usize>();
@@ -378,7 +376,7 @@ pub(crate) fn shell_event(command: &str) -> String {
         .to_string()
 }
 
-/// The search path of this machine, with the real Python in front of whatever may stand for it.
+/// The search path of this machine, with the real Python in front of all its stand-ins.
 pub(crate) fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -400,7 +398,8 @@ pub(crate) fn python() -> PathBuf {
     program.clone()
 }
 
-/// Whether a test may mount a disk of its own. Not in a namespace of users: whoever runs in one may be an agent that hides.
+/// Whether a test may mount a disk of its own. Not in a namespace of users: a program in one may be an agent that
+/// hides.
 #[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
 pub(crate) fn may_mount() -> bool {
     let mut probe = Command::new("unshare");
@@ -410,14 +409,4 @@ pub(crate) fn may_mount() -> bool {
         eprintln!("skipped: no right to mount a disk");
     }
     may
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "still not: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

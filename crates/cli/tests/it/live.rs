@@ -50,7 +50,7 @@ impl Chat {
         loop {
             let mut line = String::new();
             assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended: {answer} {}", self.told());
-            if line.trim_end().ends_with(" messages") {
+            if [" message", " messages"].iter().any(|end| line.trim_end().ends_with(end)) {
                 return answer;
             }
             answer.push_str(&line);
@@ -83,7 +83,7 @@ impl Chat {
         answer.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     }
 
-    /// The state of a server and how many tools it has, as soon as it is neither new nor starting.
+    /// The state of a server and how many tools it has, once it is neither new nor starting.
     fn server(&mut self, name: &str) -> (String, String) {
         let mut found = None;
         eventually("the server has settled", || {
@@ -104,7 +104,7 @@ impl Chat {
 
 impl Drop for Chat {
     fn drop(&mut self) {
-        // A test that failed leaves nobody behind.
+        // A failed test leaves no process behind.
         let _ = self.child.kill();
     }
 }
@@ -131,7 +131,7 @@ fn disabling_an_extension_ends_its_servers_in_a_running_chat_and_enabling_starts
     assert_eq!((chat.server("srv").0.as_str(), has_tool(&mut chat, "mcp__srv__echo"), marks()), ("ready", true, 1));
 
     assert_eq!(lab.run(&["ext", "disable", "tools"]).code, 0);
-    // Nobody says anything, and yet it ends.
+    // It ends without a word from the person.
     eventually("the server has ended", || !lab.processes().iter().any(|line| line.contains("--log")));
     chat.is_told("extension `tools` is off; servers ended: srv");
     chat.say("hello again");
@@ -183,7 +183,7 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
     chat.say("one");
     assert!(marked("fresh"));
     chat.was_told("new hooks: user:fresh.json:before_agent:fresh\n");
-    lab.user("fresh.json", crate::lab::hook_file("before_agent", "fresh", r#", "matcher": "nothing*""#));
+    lab.user("fresh.json", crate::lab::hook_file("before_agent", "fresh", r#", "if": "false""#));
     chat.is_told("hooks changed: user:fresh.json:before_agent:fresh");
     fs::remove_file(lab.home.join(".ollm/hooks/fresh.json")).unwrap();
     chat.is_told("hooks gone: user:fresh.json:before_agent:fresh");

@@ -53,6 +53,7 @@ mod models;
 mod network;
 mod odd_names;
 mod real_agents;
+mod real_git_hooks;
 mod real_models;
 mod real_servers;
 mod releases;

@@ -240,7 +240,7 @@ fn wrong_usage_is_told_before_anything_starts() {
     for (arguments, text) in [
         (&["mcp", "call", "t", "echo"][..], "there is no server `t`"),
         (&["mcp", "call", "s", "echo", "--args", "[]"], "--args must be a JSON object"),
-        (&["mcp", "call", "s", "echo", "--args", "{"], "--args is not JSON"),
+        (&["mcp", "call", "s", "echo", "--args", "{"], "--args is not valid JSON"),
         (&["mcp", "call", "s", "echo", "--timeout", "soon"], "--timeout must be a time"),
         (&["mcp", "tools", "nobody"], "there is no server `nobody`"),
         (&["mcp", "trust", "nobody"], "there is no server `nobody`"),
@@ -266,7 +266,7 @@ fn a_tool_is_called_by_its_full_name_alone_and_a_slip_is_named() {
         (&["b.c"], ["a tool is missing", "mcp__SERVER__TOOL"]),
         (
             &["b.c", "echo"],
-            ["the arguments do not fit tool `echo` of `b.c`: `text` is missing", "it wants {\"type\":\"object\""],
+            ["the arguments do not fit tool `echo` of `b.c`: `text` is missing", "it wants `text` (string)"],
         ),
         (&["b.c", "echo", "--args", r#"{"text": 7}"#], ["at /text: it must be string, not a number", "it wants"]),
     ] {

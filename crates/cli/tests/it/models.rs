@@ -27,6 +27,7 @@ fn ollama() -> ModelServer {
             "/api/show" => ollama_error(404, "model not found"),
             "/api/ps" => ollama_ps(&[]),
             "/api/pull" if model == "qwen3:4b" => ModelReply::lines(&steps, 9),
+            "/api/pull" if model == "half" => ModelReply::lines(&steps[..2], 9),
             "/api/pull" => ModelReply::lines(&[json!({"error": "pull model manifest: file does not exist"})], 9),
             "/api/chat" => ollama_answer("hm", "hello from qwen", &[], 4),
             _ => return None,
@@ -66,6 +67,28 @@ fn a_model_is_fetched_or_it_is_told_why_not() {
     let ran = lab.run(&["model", "pull", "gone"]);
     assert_eq!(ran.code, 5, "{ran:?}");
     assert!(ran.stderr.contains("`gone` was not fetched") && ran.stderr.contains("file does not exist"), "{ran:?}");
+    assert!(ran.stderr.contains("https://ollama.com/library") && !ran.stderr.contains("ask again"), "{ran:?}");
+    let ran = lab.run(&["model", "pull", "half"]);
+    assert!(ran.stderr.contains("broke off") && ran.stderr.contains("`ollm model pull half` fetches one"), "{ran:?}");
+}
+
+#[test]
+fn the_server_and_the_key_of_another_provider_are_none_of_ollamas() {
+    let (server, stranger) = (ollama(), ModelServer::answering(|_| None).unwrap());
+    let lab = with(&server).set("MY_KEY", "k-12345678");
+    for model in ["provider: openai\n  name: gpt", "name: openai:gpt"] {
+        for address in [String::new(), format!("  baseUrl: {}\n", stranger.url())] {
+            lab.write("home/.ollm/config.yaml", format!("model:\n  {model}\n{address}  apiKeyEnv: MY_KEY\n"));
+            for arguments in [&["model", "list"][..], &["model", "show", "qwen3:4b"], &["model", "pull", "qwen3:4b"]] {
+                assert_eq!(lab.run(arguments).code, 0, "{model} {address} {arguments:?}");
+            }
+        }
+    }
+    assert!(stranger.asked().is_empty());
+    assert!(server.asked().iter().all(|asked| asked.authorization.is_none()));
+    lab.write("home/.ollm/config.yaml", format!("model:\n  name: ollama:m@{}\n  apiKeyEnv: MY_KEY\n", server.origin()));
+    assert_eq!(lab.set("OLLAMA_HOST", "127.0.0.1:9").run(&["model", "list"]).code, 0);
+    assert_eq!(server.asked().last().unwrap().authorization.as_deref(), Some("Bearer k-12345678"));
 }
 
 #[test]
@@ -94,6 +117,24 @@ fn the_latest_model_with_tools_answers_and_its_name_is_told() {
 }
 
 #[test]
+fn where_no_model_can_call_tools_it_is_said() {
+    let server = ModelServer::answering(|asked| {
+        Some(match asked.path.as_str() {
+            "/api/tags" => ollama_tags(&["gemma:2b", "phi:3b"]),
+            "/api/show" => ollama_show(&["completion"], ""),
+            "/api/chat" if asked.body["tools"].is_array() => ollama_error(400, "gemma:2b does not support tools"),
+            "/api/chat" => ollama_answer("", "hello", &[], 4),
+            _ => return None,
+        })
+    })
+    .unwrap();
+    let ran = with(&server).run(&["run", "hello"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("hello\n", 0), "{ran:?}");
+    let told = "no model is named, so gemma:2b answers, the latest; none of the models there can call tools";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("cannot call tools"), "{ran:?}");
+}
+
+#[test]
 fn a_closed_standard_output_ends_the_turn() {
     let words = "data: {\"choices\":[{\"delta\":{\"content\":\"and so on \"}}]}\n\n".repeat(20_000);
     let reply = ModelReply::bytes(words.as_bytes(), 4096, ModelReplyEnd::Hanging);
@@ -105,7 +146,7 @@ fn a_closed_standard_output_ends_the_turn() {
     let mut output = child.stdout.take().unwrap();
     output.read_exact(&mut [0; 80]).unwrap();
     drop(output);
-    // The server holds the connection for a minute; who waits for it would be the test's own deadline.
+    // The server holds the connection for a minute; waiting for it would meet the test's own deadline.
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
@@ -117,6 +158,19 @@ fn an_answer_that_ran_out_of_tokens_is_a_finding() {
     let answer = ran.answer();
     assert_eq!((&answer["truncated"], &answer["end"]), (&json!(true), &json!("bounded")));
     assert!(ran.stderr.contains("limit of tokens"), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "it is told once: {ran:?}");
+}
+
+#[test]
+fn a_call_in_the_form_of_python_is_made_and_one_in_an_unknown_form_is_named() {
+    let called = lab(&[text("```tool_code\nshell(command='echo made')\n```"), text("done")]);
+    let ran = crate::agent::run(&called, &["--approval", "yolo"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+    assert!(ran.stderr.contains("✓ shell: made"), "{ran:?}");
+    let named = lab(&[text("<|channel|>commentary to=functions.shell<|message|>{\"command\": \"ls\"}")]);
+    let ran = crate::agent::run(&named, &["--approval", "yolo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("the answer looks like a call of shell"), "{ran:?}");
 }
 
 #[test]

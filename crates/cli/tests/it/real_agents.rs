@@ -1,5 +1,5 @@
-//! Real agents from npm: told to ask us, refused, given another command, and left as they were. `scripts/real-agents.sh`
-//! installs them and names the folder; where nobody did, there is nothing to test.
+//! Real agents from npm: told to ask us, refused, given another command, and left as they were.
+//! `scripts/real-agents.sh` installs them and names the folder; without it, there is nothing to test.
 
 mod clients;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
 
 use crate::lab::{Lab, OLLM, search_path};
-use clients::{CLIENTS, PROMPT, RealClient, Surroundings};
+use clients::{CLIENTS, PROMPT, RealClient, SERVER, Surroundings, Trial};
 
 /// How long an agent may take for a turn of two requests on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -85,6 +85,41 @@ fn asks_us(id: &str) {
         try_case(client, &folder, case);
     }
     try_asking_twice(client, &folder);
+    if !client.tools.is_empty() {
+        try_tools(client, &folder);
+    }
+}
+
+/// Hooks for our names of tools hear of each tool of an agent, with the file that it is about, and of a tool of a server.
+fn try_tools(client: &RealClient, folder: &Path) {
+    let id = client.id;
+    let lab = lab_with(folder);
+    lab.write("server.py", SERVER);
+    let file = lab.project.join("a.txt");
+    let call = |(tool, _, arguments): &Trial| ScriptedCall { tool, arguments: arguments(&file) };
+    let calls: Vec<ScriptedCall> = client.tools.iter().map(call).collect();
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &calls)).unwrap();
+    let mut command = lab.program(folder.join("node_modules/.bin").join(client.program).to_str().unwrap());
+    (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
+    (client.add_server)(&lab, &mut command);
+    let heard = lab.root.join("heard");
+    let named = client.tools.iter().map(|(_, name, _)| *name).filter(|name| !name.is_empty());
+    for name in named.clone() {
+        let matcher = format!(r#", "matcher": "{name}""#);
+        lab.user_hook("before_tool", &name.replace('_', "-"), &format!("echo {name} >> {}", heard.display()), &matcher);
+    }
+    assert_eq!(lab.run(&["connect", id]).code, 0, "{id}");
+    let said = run(&lab, command);
+    let what = format!("{id}\n{said}\n{}", conversation(&server.asked()));
+    let wanted: Vec<&str> = named.collect();
+    assert_eq!(fs::read_to_string(&heard).unwrap_or_default().lines().collect::<Vec<_>>(), wanted, "{what}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "two\n", "{what}");
+    let events = lab.run(&["trace", "list", "--json", "-n", "1000"]).answer();
+    let named = |record: &&Value| record["event"] == "before_tool" && !record["data"]["args"]["path"].is_null();
+    let paths: Vec<&Value> =
+        events.as_array().unwrap().iter().filter(named).map(|record| &record["data"]["args"]["path"]).collect();
+    assert!(paths.len() >= 2 && paths.iter().all(|path| **path == json!(file)), "{paths:?} {what}");
+    lab.assert_nobody_is_left();
 }
 
 /// An agent that is told to ask for its user and in the project, and by every other agent's file that it reads, runs the hooks
@@ -93,7 +128,7 @@ fn try_asking_twice(client: &RealClient, folder: &Path) {
     let id = client.id;
     let lab = lab_with(folder);
     let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
-    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, std::slice::from_ref(&call))).unwrap();
     let mut command = lab.program(folder.join("node_modules/.bin").join(client.program).to_str().unwrap());
     (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
     let runs = lab.root.join("runs");
@@ -125,7 +160,7 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     let id = client.id;
     let lab = lab_with(folder);
     let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
-    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, std::slice::from_ref(&call))).unwrap();
     let mut command = lab.program(folder.join("node_modules/.bin").join(client.program).to_str().unwrap());
     (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
     add_hook(&lab, case);

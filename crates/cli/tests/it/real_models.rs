@@ -1,8 +1,12 @@
 //! A real server with a real small model; `scripts/real-models.sh` starts one and says where it is.
 
 use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::{ModelReply, ModelServer, answer_events};
 
 use crate::lab::{Lab, finish};
 
@@ -87,6 +91,59 @@ fn a_prompt_beyond_the_window_is_told_once_and_the_conversation_goes_on() {
         b"",
     );
     assert!(matches!(again.code, 0 | 1), "{again:?}");
+}
+
+/// How long after its start a program shows the first words of the model.
+fn first_words(mut command: Command, are_there: fn(&str) -> bool) -> Duration {
+    let began = Instant::now();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut output, mut seen, mut buffer) = (child.stdout.take().unwrap(), Vec::new(), [0; 4096]);
+    let took = loop {
+        let count = output.read(&mut buffer).unwrap();
+        assert!(count > 0, "no words: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&buffer[..count]);
+        if are_there(&String::from_utf8_lossy(&seen)) {
+            break began.elapsed();
+        }
+    };
+    output.read_to_end(&mut seen).unwrap();
+    child.wait().unwrap();
+    took
+}
+
+#[test]
+fn the_first_words_are_timed_beside_those_of_the_program_curl() {
+    let Some(model) = server("words") else { return };
+    let lab = Lab::new();
+    let ask = |model: &str| {
+        lab.ollm(&["run", "Hello", "--set", "model.maxTokens=8", "--set", "model.cache_prompt=false", "--model", model])
+    };
+    // The same question for both, as another server hears it.
+    let other = ModelServer::start(vec![ModelReply::stream(&answer_events("ok", &[], 9), 99)]).unwrap();
+    assert_eq!(finish(ask(&format!("openai:real@{}", other.url())), b"").code, 0);
+    let question = lab.write("question.json", other.asked()[0].body.to_string());
+    let curl = || {
+        let mut curl = Command::new("curl");
+        curl.args(["-q", "-sN", "--noproxy", "*", "-H", "Content-Type: application/json", "-d"]);
+        curl.arg(format!("@{}", question.display()));
+        curl.arg(format!("{}/chat/completions", model.split_once('@').unwrap().1));
+        first_words(curl, |seen| {
+            seen.split("\"content\":\"").skip(1).any(|rest| !rest.starts_with('"') && !rest.is_empty())
+        })
+    };
+    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("there is no program `curl` here to compare with");
+        return;
+    }
+    let times: Vec<_> = (0..9).map(|_| (first_words(ask(&model), |seen| !seen.is_empty()), curl())).collect();
+    let ours = times.iter().map(|(ours, _)| *ours).min().unwrap();
+    let theirs = times.iter().map(|(_, curl)| *curl).min().unwrap();
+    println!(
+        "first words since the start: {} ms, of `curl` {} ms, {:.3} times as long",
+        ours.as_millis(),
+        theirs.as_millis(),
+        ours.as_secs_f64() / theirs.as_secs_f64()
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Real servers from npm and PyPI: listed and called over every transport they offer. `scripts/real-servers.sh` installs
-//! them and names the folder; where nobody did, there is nothing to test.
+//! Real servers from npm and PyPI: listed and called over every transport they offer. `scripts/real-servers.sh`
+//! installs them and names the folder; without it, there is nothing to test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

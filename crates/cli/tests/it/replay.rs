@@ -1,11 +1,12 @@
 //! Recorded events passed through hooks once more.
 
 use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Ran, hook_file, shell_event};
+use crate::lab::{Lab, Ran, finish, hook_file, shell_event};
 
 /// Refuses what the event's text says.
 const GUARD: &str = "case $(cat) in *forbidden*) echo '{\"continue\": false, \"systemMessage\": \"no\"}' ;; *ask*) \
@@ -40,12 +41,22 @@ fn what_changed_in_the_hooks_is_told_and_nothing_is_touched() {
     let Some(found) = words(&same) else { return };
     assert_eq!((same.code, found), (0, vec!["same".to_owned(); 3]), "{same:?}");
     let before = fs::read(lab.home.join(".ollm/trace/trace.jsonl")).unwrap();
-    lab.user("guard.sh", GUARD.replace("*forbidden*", "*never*").replace("case", "echo x > touched; case"));
+    lab.user("guard.sh", GUARD.replace("*forbidden*", "*never*"));
     let ran = lab.run(&["replay"]);
     let times = regex_lite::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
     insta::assert_snapshot!(times.replace_all(&lab.screen(&ran), "…"));
     assert!(!lab.project.join("touched").exists());
     assert_eq!(fs::read(lab.home.join(".ollm/trace/trace.jsonl")).unwrap(), before, "a replay is no event");
+    // What a hook would have said that the box hindered is not known.
+    let guard = GUARD.replace("*forbidden*", "*never*").replace("case", "echo x > touched; case");
+    lab.user("guard.sh", guard);
+    let ran = lab.run(&["replay", "--json"]);
+    let found = results(&ran).unwrap();
+    let (word, why) = &found[1];
+    assert_eq!((ran.code, word.as_str()), (0, "not_replayed"), "{found:?}");
+    assert!(why.contains("wanted to write") && why.contains("touched"), "{why}");
+    assert_eq!(found[0].0, "same");
+    assert!(!lab.project.join("touched").exists());
 }
 
 #[test]
@@ -118,6 +129,52 @@ fn every_part_of_an_answer_that_changed_is_told() {
 }
 
 #[test]
+fn a_hook_whose_limit_was_used_up_then_does_not_run_now_either() {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    lab.user_hook("before_tool", "guard", GUARD, r#", "rateLimit": {"perMinute": 1}"#);
+    for _ in 0..2 {
+        lab.event(shell_event("forbidden thing"));
+    }
+    let used = fs::read(lab.home.join(".ollm/state/rates")).unwrap();
+    let same = lab.run(&["replay", "--json"]);
+    let Some(found) = words(&same) else { return };
+    assert_eq!((same.code, found), (0, vec!["same".to_owned(); 2]), "{same:?}");
+    assert_eq!(fs::read(lab.home.join(".ollm/state/rates")).unwrap(), used, "a replay is no run");
+    lab.write("elsewhere/guard.sh", GUARD);
+    let elsewhere = |more: &str| {
+        lab.write("elsewhere/guard.json", hook_file("before_tool", "guard", more));
+        let ran = lab.run(&["replay", "--hooks", "../elsewhere", "--json"]);
+        (ran.code, words(&ran).unwrap())
+    };
+    let both = |second: &str| vec!["same".to_owned(), second.to_owned()];
+    assert_eq!(elsewhere(r#", "rateLimit": {"perMinute": 1}"#), (0, both("same")));
+    assert_eq!(elsewhere(r#", "rateLimit": {"perMinute": 9}"#), (0, both("not_replayed")), "nobody knows");
+    assert_eq!(elsewhere(""), (1, both("different")), "without a limit it would have run");
+}
+
+#[test]
+fn what_hooks_decided_by_a_secret_is_not_replayed() {
+    let lab = recording().set("OLLM_TRACE_PAYLOAD", "full");
+    let token = format!("ghp_{}", "0123456789abcdefghij".repeat(2).get(..36).unwrap());
+    lab.user_hook("before_tool", "secrets", &GUARD.replace("*forbidden*", &format!("*{token}*")), "");
+    assert_eq!(lab.event(shell_event(&format!("echo {token}"))).code, 2);
+    let ran = lab.run(&["replay", "--json"]);
+    let Some(found) = words(&ran) else { return };
+    assert_eq!((ran.code, found), (0, vec!["not_replayed".to_owned()]), "{ran:?}");
+    assert!(ran.stdout.contains("secrets were taken out") && !ran.stdout.contains(&token), "{ran:?}");
+}
+
+#[test]
+fn a_gate_whose_limit_was_used_up_then_fails_now_too() {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    lab.user_hook("before_tool", "guard", GUARD, r#", "rateLimit": {"perMinute": 1}, "onFailure": "block""#);
+    assert_eq!([lab.event(shell_event("ls")).code, lab.event(shell_event("ls")).code], [0, 2]);
+    let same = lab.run(&["replay", "--json"]);
+    let Some(found) = words(&same) else { return };
+    assert_eq!((same.code, found), (0, vec!["same".to_owned(); 2]), "{same:?}");
+}
+
+#[test]
 fn one_event_and_a_time_and_a_changed_file_can_be_asked_for() {
     let lab = recording();
     let refused = lab.event(shell_event("forbidden thing")).answer()["traceId"].as_str().unwrap().to_owned();
@@ -168,6 +225,40 @@ fn what_cannot_be_replayed_is_listed_and_is_no_difference() {
     let not_run = &ran.answer()["hooksNotRun"];
     assert_eq!(not_run[0]["why"], "it asks another server", "{not_run}");
     assert!(!lab.project.join("written").exists());
+}
+
+#[test]
+fn an_event_is_replayed_in_the_folder_where_it_happened_whoever_asks_from_where() {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    let where_it_runs = "case $PWD in */deep) echo '{\"continue\": false, \"systemMessage\": \"deep\"}' ;; *) echo '{\"continue\": true}' ;; esac\n";
+    lab.user_hook("before_tool", "folder", where_it_runs, "");
+    let narrow =
+        json!({"name": "narrow", "action": {"type": "askAgent", "prompt": "hm"}, "if": "cwd.endsWith('deep')"});
+    lab.user("narrow.json", json!({"hooks": {"before_tool": [narrow]}}).to_string());
+    let deep = lab.project.join("deep");
+    fs::create_dir(&deep).unwrap();
+    let from = |folder: &Path, arguments: &[&str]| {
+        let mut command = lab.ollm(arguments);
+        command.current_dir(folder);
+        finish(command, b"")
+    };
+    let event = json!({"tool_name": "shell", "args": {"command": "ls"}}).to_string();
+    let recorded: Vec<i32> = [&lab.project, &deep, &lab.project]
+        .map(|folder| from(folder, &["hook", "run", "before_tool", "--data", &event]).code)
+        .to_vec();
+    assert_eq!(recorded, [0, 2, 0]);
+    for folder in [&lab.project, &deep] {
+        let ran = from(folder, &["replay", "--json"]);
+        let Some(found) = words(&ran) else { return };
+        assert_eq!((ran.code, found), (0, vec!["same".to_owned(); 3]), "{}: {ran:?}", folder.display());
+    }
+    let trace = lab.run(&["trace", "list", "--blocked", "--json"]).answer()[0]["traceId"].clone();
+    let tried = lab.run(&["hook", "test", "folder", "--from-trace", trace.as_str().unwrap(), "--json"]).answer();
+    assert_eq!(tried["verdict"]["flow"], "block", "{tried}");
+    fs::remove_dir(&deep).unwrap();
+    let ran = from(&lab.project, &["replay", "--json"]);
+    let found = results(&ran).unwrap();
+    assert!(found[1].0 == "not_replayed" && found[1].1.contains("is not there any more"), "{found:?}");
 }
 
 #[test]

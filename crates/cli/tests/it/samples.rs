@@ -58,6 +58,7 @@ fn sent() -> (Lab, BTreeMap<&'static str, Vec<Value>>, f64) {
             call("task", json!({"prompt": "Count the files in build"})),
             json!({"content": "There is one."}),
             call("read_file", json!({"path": "build/main.o"})),
+            json!({"content": "The user wants the folder tidied; the files of the build were counted."}),
             json!({"content": "Done.", "usage": {"total_tokens": 340}}),
         ],
     );

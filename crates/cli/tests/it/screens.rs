@@ -1,4 +1,4 @@
-//! What people see of commands that change things, in the order in which somebody would use them.
+//! What people see of commands that change things, in the order in which a person would use them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -251,7 +251,7 @@ fn the_manual_has_a_page_for_every_command() {
     assert_eq!(lab.run(&["man", "--out", folder]).code, 0);
     assert!(lab.project.join("ollm-hook-trust.1").exists());
     assert!(lab.run(&["man"]).stdout.contains(".TH ollm 1"));
-    assert_eq!(lab.run(&["man", "--out", "/nonexistent"]).code, 5);
+    assert_eq!(lab.run(&["man", "--out", "/dev/null/man"]).code, 5);
 }
 
 #[test]
@@ -295,8 +295,17 @@ fn a_shell_completes_the_names_of_what_there_is() {
     let lab = Lab::new();
     lab.user_hook("before_tool", "guard", "exit 0", "");
     assert_eq!(lab.run(&["mcp", "add", "clock", "--", "true"]).code, 0);
+    let data = r#"{"tool_name": "shell", "session_id": "talk-1"}"#;
+    let trace =
+        lab.run(&["hook", "run", "before_tool", "--data", data]).answer()["traceId"].as_str().unwrap().to_owned();
     for (words, offered) in [
         (&["hook", "show", ""][..], "user:guard.json:before_tool:guard"),
+        (&["explain", "user"], "user:guard.json:before_tool:guard"),
+        (&["explain", "before_t"], "before_tool"),
+        (&["trace", "--session", ""], "talk-1"),
+        (&["trace", "show", ""], trace.as_str()),
+        (&["hook", "test", "--from-trace", ""], trace.as_str()),
+        (&["replay", ""], trace.as_str()),
         (&["hook", "plan", "before_t"], "before_tool"),
         (&["mcp", "tools", ""], "clock"),
         (&["connect", "cl"], "claude"),
@@ -305,11 +314,62 @@ fn a_shell_completes_the_names_of_what_there_is() {
     ] {
         assert!(completed(&lab, words).iter().any(|line| line == offered), "{words:?}: {:?}", completed(&lab, words));
     }
-    // An event is judged whatever the environment says.
+    let data = r#"{"tool_name": "shell", "session_id": "ollm-test-1"}"#;
+    let test =
+        lab.run(&["hook", "run", "before_tool", "--data", data]).answer()["traceId"].as_str().unwrap().to_owned();
+    assert!(!completed(&lab, &["trace", "show", ""]).contains(&test), "a test of a connection is no event of anybody");
+    // The environment does not keep an event from being judged.
     let mut command = lab.ollm(&["hook", "run"]);
     command.env("COMPLETE", "bash");
     let ran = crate::lab::finish(command, crate::lab::shell_event("rm -rf ~").as_bytes());
     assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn help_completes_commands_and_codes_and_the_manual_makes_its_folder() {
+    let lab = Lab::new();
+    let offered = completed(&lab, &["ollm", "help", ""]);
+    for word in ["doctor", "codes", "C003"] {
+        assert!(offered.iter().any(|line| line == word), "{word}: {offered:?}");
+    }
+    let folder = lab.root.join("new/man");
+    assert_eq!(lab.run(&["man", "--out", folder.to_str().unwrap()]).code, 0);
+    assert!(folder.join("ollm.1").exists());
+}
+
+#[test]
+fn a_failure_is_told_once_on_a_terminal_and_on_both_streams_elsewhere() {
+    let lab = Lab::new();
+    for command in [&["hook", "show", "nothing", "--json"] as &[&str], &["hook", "enable", "nothing", "--json"]] {
+        let shown = lab.pty(crate::lab::pty::LARGE, command).ends();
+        assert_eq!(shown.stdout.matches("no hook").count(), 1, "{shown:?}");
+        assert!(shown.stdout.contains("\"code\""), "{shown:?}");
+        let ran = lab.run(command);
+        assert!(ran.stderr.contains("error[") && ran.stdout.contains("\"code\"") && ran.code == shown.code, "{ran:?}");
+    }
+}
+
+#[test]
+fn a_narrow_terminal_shows_help_and_failures_within_its_edge() {
+    let lab = Lab::new();
+    let on_screen = |columns: u16, command: &[&str]| {
+        let size = crate::lab::pty::Size { rows: 200, columns };
+        anstream::adapter::strip_str(&lab.pty(size, command).ends().stdout).to_string()
+    };
+    let help = on_screen(20, &["hook", "run", "--help"]);
+    let is_short = |word: &&str| word.chars().count() <= 10;
+    let wide =
+        |line: &&str| line.trim_end().chars().count() > 20 && line.split_whitespace().all(|word| is_short(&word));
+    assert_eq!(help.lines().find(wide), None, "{help}");
+    lab.write("home/.ollm/hooks/x.sh", "exit 0");
+    let bad = on_screen(80, &["hook", "add", "before_tool", "x.sh", "--if", "data.args..x"]);
+    assert!(
+        bad.contains("error[C023]: unexpected `.`") && bad.contains('^') && bad.contains("stays as it was"),
+        "{bad}"
+    );
+    let failure = on_screen(40, &["explain", "nothing-of-this-name"]);
+    let first: Vec<&str> = failure.lines().take(2).map(str::trim_end).collect();
+    assert_eq!(first, ["error[U012]: `nothing-of-this-name` is", "  neither an event nor a hook nor a"], "{failure}");
 }
 
 #[test]
@@ -322,7 +382,8 @@ fn completions_are_put_where_the_shell_looks_for_them() {
     ] {
         let ran = lab.run(&["completions", "install", shell, "--json"]);
         let place = lab.home.join(file);
-        assert_eq!(ran.answer()["file"], place.display().to_string(), "{ran:?}");
+        assert_eq!(ran.answer()["changed"][0]["file"], place.display().to_string(), "{ran:?}");
+        assert_eq!(ran.answer()["exit"], 0, "the object of every command that changes something: {ran:?}");
         assert_eq!(std::fs::read_to_string(&place).unwrap(), lab.run(&["completions", shell]).stdout);
     }
     for (named, code) in [("/opt/odd", 64), ("/usr/bin/zsh", 0)] {

@@ -69,7 +69,7 @@ fn the_configuration_example_works() {
     }
     let read = |name: &str| fs::read_to_string(lab.home.join(name)).unwrap();
     assert_eq!(read("notified"), "Tool completed: it's \"$(id)\"\n");
-    // Nobody waits for a hook at a notification.
+    // A hook of a notification runs in the background.
     let logged = lab.home.join("logged");
     eventually("the notification is logged", || fs::read_to_string(&logged).is_ok_and(|text| text.ends_with('\n')));
     assert_eq!(read("logged"), "CLI-Agent: done `id`\n");

@@ -97,6 +97,93 @@ fn every_event_and_every_hook_is_a_span_and_never_with_its_data() {
     assert_eq!((hook["traceId"].as_str().unwrap().len(), hook["spanId"].as_str().unwrap().len()), (32, 16));
 }
 
+/// The events that a collector was told of: how many spans of them it has, and how many the last numbers count.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    spans: u64,
+    counted: u64,
+}
+
+impl Told {
+    fn hear(&mut self, (line, body): &(String, Value)) {
+        if line.starts_with("POST /v1/traces ") {
+            let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+            self.spans += spans.iter().filter(|span| span["name"] == "file_created").count() as u64;
+        } else {
+            let points = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"].clone();
+            let counts = points.as_array().unwrap().iter().map(|point| point["asInt"].as_str().unwrap().parse::<u64>());
+            self.counted = counts.map(Result::unwrap).sum();
+        }
+    }
+}
+
+#[test]
+fn the_numbers_of_the_last_events_arrive_too() {
+    let (address, kept) = collector();
+    let lab = Lab::new().set("OLLM_TELEMETRY_OTLP_ENDPOINT", &address);
+    lab.user_hook("file_created", "sees", "cat > /dev/null; echo '{\"continue\": true}'", "");
+    let mut watch = Watch::new(&lab);
+    let mut told = Told::default();
+    lab.write("project/one.txt", "x");
+    watch.events();
+    while told.counted == 0 {
+        told.hear(&kept.recv_timeout(Duration::from_mins(1)).unwrap());
+    }
+    let first = told.spans;
+    lab.write("project/two.txt", "x");
+    watch.events();
+    watch.end();
+    while told.spans == first || told.counted != told.spans {
+        told.hear(&kept.recv_timeout(Duration::from_mins(1)).unwrap_or_else(|_| panic!("{told:?}")));
+    }
+}
+
+#[test]
+fn an_async_hook_is_told_by_how_it_ended() {
+    let (address, kept) = collector();
+    let prometheus = free();
+    let lab =
+        Lab::new().set("OLLM_TELEMETRY_OTLP_ENDPOINT", &address).set("OLLM_TELEMETRY_PROMETHEUS_LISTEN", &prometheus);
+    lab.user_hook("file_created", "sees", "cat > /dev/null; exit 3", r#", "async": true"#);
+    let mut watch = Watch::new(&lab);
+    lab.write("project/one.txt", "x");
+    watch.events();
+    let is_ours = |span: &Value| span["name"] == "hook sees";
+    let hook = loop {
+        let (_, body) = kept.recv_timeout(Duration::from_mins(1)).unwrap();
+        let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().cloned().unwrap_or_default();
+        if let Some(span) = spans.into_iter().find(is_ours) {
+            break span;
+        }
+    };
+    assert_eq!(attribute(&hook, "ollm.hook.status"), &json!({"stringValue": "failed"}));
+    assert_eq!(attribute(&hook, "process.exit.code"), &json!({"intValue": "3"}));
+    let numbers = get(&prometheus, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert!(numbers.contains("status=\"failed\"}") && !numbers.contains("status=\"ok\"}"), "{numbers}");
+}
+
+#[test]
+fn data_of_events_is_told_where_the_user_wants_that_and_never_with_secrets() {
+    let (address, kept) = collector();
+    let lab = Lab::new()
+        .set("OLLM_TELEMETRY_OTLP_ENDPOINT", &address)
+        .set("OLLM_TELEMETRY_OTLP_DATA", "true")
+        .set("SOME_TOKEN", "sesame-open-4711");
+    lab.user_hook("file_created", "sees", "cat > /dev/null; echo '{\"continue\": true}'", "");
+    let mut watch = Watch::new(&lab);
+    lab.write("project/telling-sesame-open-4711.txt", "x");
+    watch.events();
+    loop {
+        let (_, body) = kept.recv_timeout(Duration::from_mins(1)).unwrap();
+        assert!(!body.to_string().contains("sesame-open"), "{body}");
+        let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().cloned().unwrap_or_default();
+        let mut data = spans.iter().filter_map(|span| attribute(span, "ollm.data")["stringValue"].as_str());
+        if data.any(|data| data.contains("telling-[redacted:SOME_TOKEN].txt")) {
+            return;
+        }
+    }
+}
+
 #[test]
 fn prometheus_gets_numbers_and_nonsense_gets_no_more_than_an_answer() {
     let address = free();
@@ -135,7 +222,7 @@ fn what_cannot_be_told_is_said_once_and_holds_nothing_up() {
         .set("OLLM_TELEMETRY_OTLP_ENDPOINT", "http://127.0.0.1:4318")
         .set("OTEL_EXPORTER_OTLP_HEADERS", "secret");
     Watch::new(&lab).was_told("OTEL_EXPORTER_OTLP_HEADERS must be name=value,name=value");
-    // Nobody answers there: spans are dropped, and the end does not wait for them.
+    // There is no listener at the address: spans are dropped, and the end does not wait for them.
     let lab = Lab::new().set("OLLM_TELEMETRY_OTLP_ENDPOINT", &format!("http://{}", free()));
     let mut watch = Watch::new(&lab);
     watch.events();

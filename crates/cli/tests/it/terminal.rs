@@ -41,6 +41,13 @@ fn what_takes_long_shows_a_sign_on_a_terminal_only() {
     let shown = on_a_terminal(&lab, "", &["hook", "test", "slow"]).stdout;
     let (sign, answer) = shown.split_once("running the hook").unwrap_or_else(|| panic!("{shown:?}"));
     assert!(!sign.contains("slow") && answer.contains("slow"), "{shown:?}");
+    // What waits for a change works at nothing.
+    let mut pty = lab.pty(WHOLE, &["hook", "test", "slow", "--watch"]);
+    assert!(pty.comes(&["Ctrl-C ends"]).is_some());
+    pty.types("\u{3}");
+    let shown = pty.ends().stdout;
+    let (_, waiting) = shown.split_once("Ctrl-C ends").unwrap();
+    assert!(!waiting.contains("running the hook"), "{waiting:?}");
     let ran = lab.run(&["hook", "test", "slow"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
     assert!(!ran.stdout.contains("running the hook") && !ran.stdout.contains('\u{1b}'), "{ran:?}");
@@ -55,6 +62,109 @@ fn states_have_colours_on_a_terminal_and_nowhere_else() {
     assert!(!lab.run(&["hook", "list"]).stdout.contains('\u{1b}'));
     let plain = lab.set("NO_COLOR", "1");
     assert!(!on_a_terminal(&plain, "", &["hook", "list"]).stdout.contains("\u{1b}[3"));
+}
+
+/// A lab in which there is something to tell in every command.
+fn told_of() -> Lab {
+    let lab = lab("exit 0\n");
+    let words =
+        "because the person who wrote it has many words for it and each of them must be read by those who are refused";
+    lab.user_hook(
+        "before_tool",
+        "a-hook-with-a-rather-long-name",
+        &format!("printf '{{\"continue\": false, \"reason\": \"{words}\"}}'"),
+        "",
+    );
+    lab.user("broken.json", r#"{"hooks": {"before_tool": [{"name": "c", "comand": "/bin/true"}]}}"#);
+    lab.write("home/.ollm/config.yaml", "trace: {payload: full}\n");
+    lab.event(shell_event("ls"));
+    lab
+}
+
+#[test]
+fn what_is_printed_fits_every_terminal() {
+    let lab = told_of();
+    let commands: &[&[&str]] = &[
+        &["trace"],
+        &["trace", "last"],
+        &["trace", "stats"],
+        &["explain", "before_tool"],
+        &["explain", "a-hook-with-a-rather-long-name"],
+        &["doctor"],
+        &["hook", "plan", "before_tool"],
+        &["hook", "show", "a-hook-with-a-rather-long-name"],
+        &["hook", "list"],
+        &["hook", "edit", "a-hook-with-a-rather-long-name", "timeout=5s"],
+        &["hook", "disable", "a-hook-with-a-rather-long-name"],
+        &["config", "path"],
+        &["completions", "install", "bash"],
+        &["replay"],
+        &["replay", "--help"],
+        &["--help"],
+    ];
+    for columns in [20, 40, 80] {
+        for command in commands {
+            let shown = lab.pty(Size { rows: 500, columns }, command).ends().stdout;
+            let shown = vt(&shown);
+            for line in shown.lines().filter(|line| line.chars().count() > usize::from(columns)) {
+                // What cannot be broken, because it is copied, is alone in its line.
+                let text = line.trim_start_matches([' ', '`', '(', '|', '[']);
+                let is_one = !text.contains(' ') || text.matches('`').count() >= 1;
+                assert!(is_one, "{command:?} at {columns}: {line:?} of\n{shown}");
+            }
+        }
+    }
+    let mut pages = lab.pty(Size { rows: 8, columns: 20 }, &["hook", "trust", "guest"]);
+    pages.waits_for("unread: ").types("q\r");
+    let left = vt(&pages.ends().stdout);
+    assert!(left.contains(" rows\n  were not shown.\n") && left.contains("What was not\n"), "{left}");
+    let help = vt(&lab.pty(Size { rows: 500, columns: 100 }, &["replay", "--help"]).ends().stdout);
+    assert!(!help.lines().any(|line| line.ends_with("a box that only")), "{help}");
+}
+
+#[test]
+fn what_is_wrong_with_a_text_is_shown_at_its_place_wherever_it_is_told() {
+    let lab = told_of();
+    let place = |shown: &str, line: &str, under: char| {
+        let shown = vt(shown);
+        let lines: Vec<&str> = shown.lines().collect();
+        let at = lines.iter().position(|shown| shown.contains(line)).unwrap_or_else(|| panic!("{line}: {shown}"));
+        let caret = lines[at + 1].find('^').unwrap_or_else(|| panic!("{shown}"));
+        assert_eq!(lines[at].chars().nth(caret), Some(under), "{shown}");
+    };
+    for command in [&["hook", "plan", "before_tool"] as &[&str], &["doctor"], &["connect", "claude"]] {
+        place(&on_a_terminal(&lab, "", command).stdout, "\"comand\"", '{');
+        let told = lab.run(command);
+        assert!(!told.stderr.contains('^') && !told.stdout.contains('^'), "{told:?}");
+    }
+    lab.user("broken.json", r#"{"hooks": {"before_tool": [{"name": "c", "command": "/bin/true", "if": "1 == )"}]}}"#);
+    place(&on_a_terminal(&lab, "", &["hook", "plan", "before_tool"]).stdout, "\"if\"", ')');
+    for command in [
+        &["emit", "mine", "--data", "{\"a\": x}"] as &[&str],
+        &["hook", "plan", "before_tool", "--data", "{\"a\": x}"],
+        &["hook", "test", "guest", "--data", "{\"a\": x}"],
+        &["mcp", "call", "server", "tool", "--args", "{\"a\": x}"],
+    ] {
+        place(&on_a_terminal(&lab, "", command).stdout, "1 | {\"a\": x}", 'x');
+        assert!(!lab.run(command).stderr.contains('^'), "{command:?}");
+    }
+    let run = on_a_terminal(&lab, "", &["hook", "run", "before_tool", "--data", "{\"a\": x}"]);
+    assert!(!run.stdout.contains('^'), "other programs read these lines: {run:?}");
+}
+
+/// The text without styles.
+fn vt(text: &str) -> String {
+    let styles = regex_lite::Regex::new("\u{1b}\\[[0-9;?]*[A-Za-z]").unwrap();
+    styles.replace_all(text, "").replace('\r', "")
+}
+
+#[test]
+fn what_people_read_has_colours_on_a_terminal_and_nowhere_else() {
+    let lab = told_of();
+    for command in [&["doctor"] as &[&str], &["hook", "plan", "before_tool"], &["trace", "last", "--blocked"]] {
+        assert!(on_a_terminal(&lab, "", command).stdout.contains("\u{1b}[31m"), "{command:?}");
+        assert!(!lab.run(command).stdout.contains('\u{1b}'), "{command:?}");
+    }
 }
 
 #[test]
@@ -158,7 +268,7 @@ fn a_yes_counts_for_no_script_that_cannot_be_shown() {
             assert!(!ran.stdout.contains("[a]lways"), "{}", ran.stdout);
         }
         assert!(!runs(&lab));
-        // Whoever read the copy approves what was read.
+        // A person who read the copy approves what was read.
         let ran = on_a_terminal(&lab, "", &["hook", "trust", ID]);
         let copy = ran.stdout.split("read ").nth(1).unwrap().lines().next().unwrap().trim();
         assert!(std::fs::read_to_string(copy).unwrap().contains(script));

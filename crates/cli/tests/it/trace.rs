@@ -1,4 +1,4 @@
-//! What events leave behind: one whole record each, for nobody else's eyes, and no obstacle to any verdict.
+//! What events leave behind: one whole record each, private to its user, and no obstacle to any verdict.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ impl Lab {
     pub(crate) fn traces(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.trace_file()).unwrap_or_default();
         assert!(text.is_empty() || text.ends_with('\n'), "{text}");
-        // Who looks at the end of the file while another line is being written may put an empty line before its own.
+        // A process that looks at the end of the file during another's write may put an empty line first.
         let lines = text.lines().filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
     }

@@ -441,10 +441,9 @@ fn an_event_stands_neither_in_the_arguments_nor_in_the_environment_of_a_hook() {
 fn what_people_see_is_escaped_and_cut() {
     let lab = Lab::with_hook("before_tool", "hook", "printf '\\033[2J\\342\\200\\256evil' >&2; exit 1");
     let ran = lab.event(shell_event("ls"));
-    assert_eq!(
-        ran.stderr,
-        "ollm: user hook `hook` (user:hook.json:before_tool:hook) failed: exited with status 1: \\u{1b}[2J\\u{202e}evil\n"
-    );
+    let line = "ollm: user hook `hook` (user:hook.json:before_tool:hook) failed: exited with status 1: \\u{1b}[2J\\u{202e}evil";
+    let goes_on = "; the call goes on: `\"onFailure\": \"block\"` in the hook would stop it\n";
+    assert_eq!(ran.stderr, format!("{line}{goes_on}"));
     let long = Lab::with_hook(
         "before_tool",
         "hook",

@@ -1,4 +1,4 @@
-//! Hooks tried out: scaffolds that work as they are, events and answers laid open, golden cases.
+//! Hooks tried out: scaffolds that work without a change, events and answers laid open, golden cases.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -72,7 +72,7 @@ fn by_intent(language: &str, build: impl Fn(&Lab, &str)) {
     lab.write("project/NOTES.md", "say \"hi\" \\ to\tall\nand $(touch pwned) go\n");
     for (name, options) in [
         ("files", &["--deny-files", "*.env", "--deny-files", "~/.ssh/**", "--deny-files", "it's \"odd\".txt"][..]),
-        ("commands", &["--deny-commands", "git push --force*", "--deny-commands", "say 'it' $x"]),
+        ("commands", &["--deny-commands", "git push --force*", "--deny-commands", "say [it] %d^"]),
         ("ask", &["--ask-before", "npm publish"]),
         ("log", &["--log"]),
         ("notes", &["--context-from", "NOTES.md"]),
@@ -96,7 +96,7 @@ fn by_intent(language: &str, build: impl Fn(&Lab, &str)) {
         "sudo sh -c 'git push --force'",
         "cat sub/.ENV",
         "cp --from=a.env x",
-        "say \\'it\\' '$x'",
+        "say '[it]' \"%d^\"",
         "head ~/.ssh/id_rsa",
         "cat 'it'\\''s \"odd\".txt'",
     ] {
@@ -161,8 +161,25 @@ fn a_hook_by_intent_is_shown_with_what_to_do_next() {
     insta::assert_snapshot!(format!("{}{declared}{script}", screens::shown(&lab, &words, &made)));
     let wrong = lab.run(&["hook", "new", "braces", "--deny-files", "*.{env,pem}"]);
     assert_eq!((wrong.code, wrong.stderr.contains("give the option once for each pattern")), (64, true), "{wrong:?}");
+    let pipe = lab.run(&["hook", "new", "pipe", "--deny-commands", "curl * | sh*"]);
+    assert_eq!((pipe.code, pipe.stderr.contains("is not the words of one command")), (64, true), "{pipe:?}");
     let both = lab.run(&["hook", "new", "both", "--log", "--deny-files", "*.env"]);
     assert_eq!(both.code, 64, "{both:?}");
+}
+
+#[test]
+fn a_try_is_no_run_for_rate_limits() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "hooks:\n  rateLimit:\n    perMinute: 1\n");
+    lab.user_hook("before_tool", "slow", "exit 0", r#", "rateLimit": {"perMinute": 1}"#);
+    for case in ["one", "two"] {
+        lab.user(&format!("cases/slow/{case}.json"), r#"{"event": "before_tool", "expect": {"skipped": null}}"#);
+    }
+    let ran = lab.run(&["hook", "test", "slow", "--all"]);
+    assert_eq!((ran.code, ran.stdout.contains("2 passed, 0 failed")), (0, true), "{ran:?}");
+    assert_eq!(lab.event(shell_event("ls")).hook("slow")["status"], "ok", "what was tried is no run");
+    assert_eq!(lab.event(shell_event("ls")).skip("slow")["reason"], "rate_limited");
+    assert_eq!(lab.run(&["hook", "test", "slow", "--all"]).code, 0);
 }
 
 #[test]
@@ -318,7 +335,7 @@ fn a_hook_for_it_is_started_by_hand_and_alone() {
     lab.user_hook("userTriggered", "tidy", "cat > tidied", "");
     lab.user_hook("user_triggered", "other", "touch other", "");
     let ran = lab.run(&["hook", "trigger", "tidy", "--data", r#"{"deep": true}"#, "--json"]);
-    assert_eq!((ran.code, ran.hook_count()), (0, 1), "{ran:?}");
+    assert_eq!((ran.code, ran.hook_count(), ran.stderr.contains("guard")), (0, 1, false), "{ran:?}");
     let heard: Value = serde_json::from_slice(&fs::read(lab.project.join("tidied")).unwrap()).unwrap();
     let event = &heard["params"]["event"];
     assert_eq!((&event["type"], &event["data"]["data"]), (&json!("userTriggered"), &json!({"deep": true})));

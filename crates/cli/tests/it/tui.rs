@@ -16,8 +16,9 @@ mod login;
 mod mcp;
 mod screen;
 mod trace;
+mod typing;
 
-/// Leaves the panels by their key; the terminal is as it was.
+/// Leaves the panels by their key, which restores the terminal.
 fn leave(mut panels: Pty) {
     panels.types("\x11");
     let ran = panels.ends();
@@ -34,12 +35,11 @@ fn choose(panel: &mut Pty, name: &str) {
 fn prints(panel: &mut Pty, lab: &Lab, key: &str, title: &str, command: &[&str]) {
     let ran = lab.run(command);
     let told = format!("{}{}", ran.stdout, ran.stderr).replace("ollm: ", "");
-    panel.types(key).sees(&format!("┌ {title}"));
+    panel.types(key).sees(&format!(" {title} (Esc closes)"));
     for line in told.lines().map(str::trim).filter(|line| !line.is_empty()).take(5) {
         panel.sees(&line.chars().take(40).collect::<String>());
     }
-    panel.sees_no_more(&format!("{title} · "));
-    panel.types("\x1b").sees_no_more(&format!("┌ {title}"));
+    panel.types("\x1b").sees_no_more(&format!(" {title} (Esc closes)"));
 }
 
 /// Presses a key, sees what came of it, and waits until what it began is over: there is one command at a time.

@@ -69,6 +69,11 @@ impl Watch<'_> {
         eventually(what, || self.lines.lock().unwrap().iter().any(&holds));
     }
 
+    /// What people were told so far.
+    fn told(&self) -> String {
+        self.told.lock().unwrap().clone()
+    }
+
     /// Waits until people are told this.
     #[track_caller]
     pub(crate) fn was_told(&self, text: &str) {
@@ -114,7 +119,7 @@ impl Watch<'_> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        // A test that failed leaves nobody behind.
+        // A failed test leaves no process behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -347,6 +352,46 @@ fn nor_does_the_formatter_of_a_file_whose_name_is_no_text() {
     }
 }
 
+/// A hook at the first save of `a.txt` that does something, then waits until the person has saved as well.
+fn slow_hook(does: &str) -> String {
+    format!(
+        "cat > /dev/null; [ -e ~/ran ] && {{ {OK}; exit 0; }}; {does}; touch ~/ran; while [ ! -e ~/saved ]; do sleep 0.05; done; {OK}"
+    )
+}
+
+/// Saves `a.txt`, saves it again while the hook waits, and tells what was heard.
+fn save_during_the_hook(lab: &Lab) -> Vec<(String, String)> {
+    let path = lab.write("project/a.txt", "1\n");
+    let mut watch = Watch::new(lab);
+    fs::write(&path, "2\n").unwrap();
+    eventually("the hook is at work", || lab.home.join("ran").exists());
+    fs::write(&path, "mine\n").unwrap();
+    fs::write(lab.home.join("saved"), "").unwrap();
+    let events = watch.events();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n");
+    events
+}
+
+#[test]
+fn a_save_over_what_the_hook_of_the_file_just_wrote_is_told() {
+    let lab = Lab::new();
+    let script = slow_hook("echo formatted > a.txt");
+    lab.user_hook("file_edited", "format", &script, r#", "filePatterns": ["a.txt"]"#);
+    assert_eq!(save_during_the_hook(&lab), [edited("a.txt"), edited("a.txt")]);
+}
+
+#[test]
+fn a_hook_that_writes_its_file_in_steps_is_called_once_more_and_no_further() {
+    let lab = Lab::new();
+    let script = format!("cat > /dev/null; echo x >> a.txt; sleep 0.2; echo y >> a.txt; echo ran >> ~/ran; {OK}");
+    lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["a.txt"]"#);
+    lab.write("project/a.txt", "1\n");
+    let mut watch = Watch::new(&lab);
+    lab.write("project/a.txt", "2\n");
+    assert_eq!(watch.events(), [edited("a.txt"), edited("a.txt")]);
+    assert_eq!(fs::read_to_string(lab.home.join("ran")).unwrap(), "ran\nran\n");
+}
+
 #[test]
 fn hooks_that_fail_are_named_with_their_reason_also_where_nobody_waits_for_them() {
     let lab = Lab::new();
@@ -377,24 +422,29 @@ fn nor_does_a_formatter_that_nobody_waits_for() {
 }
 
 #[test]
-fn a_save_while_a_hook_runs_that_may_not_write_is_told() {
-    let lab = Lab::with_default_boxes();
-    let script = format!("cat > /dev/null; cat gate > /dev/null; {OK}");
-    lab.user_hook("file_edited", "lint", &script, r#", "filePatterns": ["a.txt"], "permissions": {}"#);
-    let (path, gate) = (lab.write("project/a.txt", "1\n"), lab.project.join("gate"));
-    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    if !has_boxes(&lab) {
-        return;
+fn a_save_while_a_hook_runs_that_may_not_write_the_file_is_told() {
+    for permissions in ["{}", r#"{"write": ["cache/"]}"#] {
+        let lab = Lab::with_default_boxes();
+        if !has_boxes(&lab) {
+            return;
+        }
+        let script = format!("cat > /dev/null; cat gate > /dev/null; {OK}");
+        let more = format!(r#", "filePatterns": ["a.txt"], "permissions": {permissions}"#);
+        lab.user_hook("file_edited", "lint", &script, &more);
+        let (path, gate) = (lab.write("project/a.txt", "1\n"), lab.project.join("gate"));
+        assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let mut watch = Watch::new(&lab);
+        // Opening the gate for writing waits until the hook has opened it for reading.
+        let running = || File::options().write(true).open(&gate).unwrap();
+        fs::write(&path, "2\n").unwrap();
+        let first = running();
+        fs::write(&path, "3\n").unwrap();
+        drop(first);
+        // Before that the gate would be opened to the hook that is about to end.
+        watch.until("the first hook has ended", |line| line["path"] == "a.txt");
+        drop(running());
+        assert_eq!(watch.events(), [edited("a.txt"), edited("a.txt")], "{permissions}");
     }
-    let mut watch = Watch::new(&lab);
-    // Whoever opens the gate for writing waits until the hook has opened it for reading.
-    let running = || File::options().write(true).open(&gate).unwrap();
-    fs::write(&path, "2\n").unwrap();
-    let first = running();
-    fs::write(&path, "3\n").unwrap();
-    drop(first);
-    drop(running());
-    assert_eq!(watch.events(), [edited("a.txt"), edited("a.txt")]);
 }
 
 #[test]
@@ -407,8 +457,27 @@ fn hooks_that_call_one_another_come_to_an_end() {
     }
     let watch = Watch::new(&lab);
     lab.write("project/a.txt", "1\n");
-    watch.was_told("hooks change a.txt for one another again and again");
+    watch.was_told("txt changes again and again while hooks run; they hear of it after a pause");
+    watch.was_told("txt changes again and again while hooks run; this change is taken unchecked");
     assert!(fs::read_to_string(lab.home.join("ran")).unwrap().lines().count() < 16);
+}
+
+#[test]
+fn what_changes_again_and_again_while_hooks_run_is_heard_in_the_end() {
+    let lab = Lab::new();
+    // They change a file for one another, but not for ever.
+    for (file, other) in [("a", "b"), ("b", "a")] {
+        let script = format!(
+            "cat > /dev/null; n=$(cat {file}.txt); echo $n >> ~/heard; [ $n = 8 ] || echo $((n + 1)) > {other}.txt; {OK}"
+        );
+        lab.user_hook("file_edited", file, &script, &format!(r#", "filePatterns": ["{file}.txt"]"#));
+        lab.write(&format!("project/{file}.txt"), "0\n");
+    }
+    let _watch = Watch::new(&lab);
+    lab.write("project/a.txt", "1\n");
+    eventually("the last one is heard", || {
+        fs::read_to_string(lab.home.join("heard")).is_ok_and(|heard| heard == "1\n2\n3\n4\n5\n6\n7\n8\n")
+    });
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The names of a condition: which there are, and which was probably meant.
+//! The names in a condition: looks them up, and suggests the nearest known name.
 
 use super::Parser;
 use crate::error::{ConditionError, quoted};
@@ -6,7 +6,7 @@ use crate::function::{Form, SIGNATURES, Signature};
 use crate::nearest::nearest;
 use crate::syntax::{Macro, Variable};
 
-/// The words CEL keeps for itself.
+/// The words that CEL reserves.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -27,7 +27,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// What CEL has and we do not.
+/// Functions and types of CEL that this evaluator does not support.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("timestamp", "times are not supported; compare texts, or do it in the hook itself"),
     ("duration", "durations are not supported; compare numbers, or do it in the hook itself"),

@@ -1,7 +1,7 @@
-//! A closure of the embedding program; its panic is a failed hook like any other.
+//! Calls a closure of the embedding program. If it panics, the hook fails like any other hook.
 //!
-//! It runs on the calling thread, which costs nothing. One with a timeout of its own runs on another thread and is left behind
-//! when the time is over.
+//! The closure runs on the calling thread, which costs nothing. If the hook has a timeout of its own, the closure runs
+//! on another thread. After the timeout, the engine no longer waits for that thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use ollm_protocol::{Builtin, Event, Verdict};
 use serde_json::Value;
 
-use super::{ActionContext, Prepared, RemoteTask, Task, TaskReply};
+use super::{ActionContext, PreparedAction, RemoteTask, Task, TaskReply};
 
-/// A call that may take only so long.
+/// A call with a deadline.
 #[derive(Debug)]
 struct TimedCall {
     builtin: Builtin,
@@ -34,19 +34,19 @@ impl RemoteTask for TimedCall {
     }
 }
 
-pub(super) fn prepare(builtin: &Builtin, context: &ActionContext<'_>) -> Prepared {
+pub(super) fn prepare(builtin: &Builtin, context: &ActionContext<'_>) -> PreparedAction {
     let (hook, event) = (context.hook(), context.event);
     if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
         let call = TimedCall { builtin: builtin.clone(), event: event.clone(), timeout: hook.timeout.value };
-        return Prepared::Task(Task::Remote(Box::new(call)), Vec::new());
+        return PreparedAction::Task(Task::Remote(Box::new(call)), Vec::new());
     }
     match verdict(builtin, event) {
-        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
-        Err(why) => Prepared::Impossible(why.to_owned()),
+        Ok(verdict) => PreparedAction::Decided(Box::new(verdict), Vec::new()),
+        Err(why) => PreparedAction::Impossible(why.to_owned()),
     }
 }
 
 fn verdict(builtin: &Builtin, event: &Event) -> Result<Verdict, &'static str> {
-    // The closure's own state may be half changed after a panic; that is its owner's to guard, not ours to see.
+    // A panic may leave the closure's own state half changed; its owner has to guard that state.
     catch_unwind(AssertUnwindSafe(|| builtin.call(event))).map_err(|_| "it panicked")
 }

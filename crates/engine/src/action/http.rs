@@ -13,7 +13,10 @@ pub(super) use payload::{NAME as TASK, read as read_task};
 pub(super) use request::prepare;
 
 #[cfg(not(feature = "http"))]
-pub(super) fn prepare(_: &ollm_protocol::hook::action::HttpTarget, _: &super::ActionContext<'_>) -> super::Prepared {
+pub(super) fn prepare(
+    _: &ollm_protocol::hook::action::HttpTarget,
+    _: &super::ActionContext<'_>,
+) -> super::PreparedAction {
     let why = "http hooks are not supported by this build, which lacks the feature `http`";
-    super::Prepared::Impossible(why.to_owned())
+    super::PreparedAction::Impossible(why.to_owned())
 }

@@ -1,29 +1,29 @@
-//! A program with its arguments, without a shell: a value from an event stays inside its one argument.
+//! Runs a program with its arguments, without a shell. A value from an event stays inside its one argument.
 //!
-//! Where its exit status is the whole answer, nothing it prints is read, but it is reported.
+//! If the exit status is the whole answer, the report shows the program's output, and nothing reads it as an answer.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
 use ollm_protocol::hook::action::Program;
-use ollm_protocol::{Answer, Hook, Output, Verdict};
+use ollm_protocol::{Hook, HookAnswer, Output, Verdict};
 use ollm_store::cut;
 use ollm_trust::Trusted;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, Prepared, Task};
+use super::{ActionContext, PreparedAction, Task};
 use crate::template;
 
-/// More of the output of a program is not reported where only its exit status is the answer.
+/// The most bytes of output that a report shows where the exit status is the answer.
 const LONGEST: usize = 10 << 10;
 
-pub(super) fn prepare(program: &Program, context: &ActionContext<'_>) -> Prepared {
-    context.job().map_or_else(Prepared::Impossible, |job| with_arguments(job, program, context))
+pub(super) fn prepare(program: &Program, context: &ActionContext<'_>) -> PreparedAction {
+    context.job().map_or_else(PreparedAction::Impossible, |job| with_arguments(job, program, context))
 }
 
-/// What the exit status alone says.
-pub(super) fn read_status(output: &Output<'_>) -> Answer {
+/// Reads the exit status as the whole answer.
+pub(super) fn read_status(output: &Output<'_>) -> HookAnswer {
     let texts = [("stdout", output.stdout), ("stderr", output.stderr)];
     let printed = texts.iter().filter(|(_, bytes)| !bytes.is_empty());
     let metadata = printed.map(|(name, bytes)| {
@@ -31,13 +31,13 @@ pub(super) fn read_status(output: &Output<'_>) -> Answer {
         ((*name).to_owned(), text.into())
     });
     let verdict = Verdict { metadata: metadata.collect::<Map<_, _>>(), ..Verdict::default() };
-    Answer { verdict, failure: output.end.failure(output.stderr), warnings: Vec::new() }
+    HookAnswer { verdict, failure: output.end.failure(output.stderr), warnings: Vec::new() }
 }
 
-fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) -> Prepared {
+fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) -> PreparedAction {
     let args = match template::arguments(&program.program, &program.args) {
         Ok(args) => args,
-        Err(error) => return Prepared::Impossible(error.to_string()),
+        Err(error) => return PreparedAction::Impossible(error.to_string()),
     };
     // The scope copies the event; most hooks have no variables in their arguments.
     let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { context.scope() } else { Value::Null };
@@ -45,18 +45,19 @@ fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) 
     for arg in &args {
         match arg.render_argument(&scope) {
             Ok(rendered) => {
-                // A value of the event stays what it is, also where it happens to name one of the hook's files.
+                // A value of the event stays unchanged, even if it happens to name one of the hook's files.
                 let is_own = arg.paths().next().is_none();
                 job.args.push(if is_own { own(&rendered.text, context.trusted) } else { rendered.text.into() });
                 warnings.extend(rendered.warnings);
             }
-            Err(error) => return Prepared::Impossible(error.to_string()),
+            Err(error) => return PreparedAction::Impossible(error.to_string()),
         }
     }
-    Prepared::Task(Task::Job(Box::new(job.into())), warnings)
+    PreparedAction::Task(Task::Job(Box::new(job.into())), warnings)
 }
 
-/// A word of the hook's own: where it names one of its files, that file, or the copy that was approved.
+/// A word that the hook itself declares. If it names one of the hook's files, the result is that file or its approved
+/// copy.
 fn own(word: &str, trusted: &Trusted<Hook>) -> OsString {
     if let Some(code) = trusted.code_argument(word) {
         return code;

@@ -1,4 +1,4 @@
-//! A tool of an MCP server, called through a port: whoever embeds the engine has the servers.
+//! Calls a tool of an MCP server through a port. The embedding program has the servers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use ollm_protocol::End;
 use ollm_protocol::hook::action::McpSpec;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, Prepared, RemoteTask, Task, TaskReply, limits};
+use super::{ActionContext, PreparedAction, RemoteTask, Task, TaskReply, limits};
 use crate::template::{Template, TemplateWarning};
 
 /// Calls tools of MCP servers.
 pub trait ToolCaller: fmt::Debug + Send + Sync {
-    /// Calls a tool; the text of its result, otherwise what went wrong. It should end within the time it is given;
-    /// nobody waits for it longer than that.
+    /// Calls a tool and returns the text of its result, or the failure. It should return within the given time, because
+    /// the caller waits no longer.
     fn call(&self, call: &ToolCall) -> Result<String, ToolFailure>;
 
-    /// What a server said last, for whoever waited for it in vain; nothing if it said nothing.
+    /// The last output of a server, for a caller whose deadline passed; empty if there is none.
     fn last_words(&self, _server: &str) -> String {
         String::new()
     }
@@ -29,7 +29,7 @@ pub trait ToolCaller: fmt::Debug + Send + Sync {
 pub struct ToolCall {
     /// The server.
     pub server: String,
-    /// The tool, by the server's own name for it.
+    /// The tool's name on the server.
     pub tool: String,
     /// Its arguments.
     pub args: Map<String, Value>,
@@ -42,7 +42,7 @@ pub struct ToolCall {
 pub struct ToolFailure {
     /// What went wrong.
     pub why: String,
-    /// What the tool said all the same: a refusal in that counts, as in the output of a program that fails.
+    /// The output of the failed tool. A refusal in it counts, as in the output of a program that fails.
     pub said: String,
 }
 
@@ -52,7 +52,7 @@ impl From<String> for ToolFailure {
     }
 }
 
-/// A call, and who makes it.
+/// A call with its caller.
 #[derive(Debug)]
 struct Call {
     what: ToolCall,
@@ -60,14 +60,14 @@ struct Call {
     cap: usize,
 }
 
-/// Who knows what became of a call.
-pub(crate) struct Witness {
+/// Reports the state of a call.
+pub(crate) struct CallTracker {
     caller: Arc<dyn ToolCaller>,
     server: String,
 }
 
-impl Witness {
-    /// What there is to say about a call that nobody waits for any more.
+impl CallTracker {
+    /// Describes a call that the engine has stopped waiting for.
     pub(crate) fn testify(&self) -> String {
         let (server, said) = (&self.server, self.caller.last_words(&self.server));
         if said.is_empty() {
@@ -91,8 +91,8 @@ impl RemoteTask for Call {
         self.what.timeout
     }
 
-    fn witness(&self) -> Option<Witness> {
-        Some(Witness { caller: Arc::clone(&self.caller), server: self.what.server.clone() })
+    fn witness(&self) -> Option<CallTracker> {
+        Some(CallTracker { caller: Arc::clone(&self.caller), server: self.what.server.clone() })
     }
 
     fn hand_over(&self) -> Result<Value, String> {
@@ -100,21 +100,21 @@ impl RemoteTask for Call {
     }
 }
 
-pub(super) fn prepare(call: &McpSpec, context: &ActionContext<'_>) -> Prepared {
+pub(super) fn prepare(call: &McpSpec, context: &ActionContext<'_>) -> PreparedAction {
     let McpSpec { server, tool, mut args } = call.clone();
     let Some(caller) = context.tools else {
         let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
-        return Prepared::Impossible(why);
+        return PreparedAction::Impossible(why);
     };
     let (mut warnings, scope) = (Vec::new(), context.scope());
     args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
     let limits = limits(context.hook());
     let what = ToolCall { server, tool, args, timeout: limits.timeout };
     let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
-    Prepared::Task(Task::Remote(Box::new(call)), warnings)
+    PreparedAction::Task(Task::Remote(Box::new(call)), warnings)
 }
 
-/// Fills in the texts of a value, each on its own: what an event holds never becomes another argument.
+/// Fills in each text of a value separately, so that a value from an event never becomes another argument.
 fn fill(value: &mut Value, scope: &Value, warnings: &mut Vec<TemplateWarning>) {
     match value {
         Value::String(text) => {

@@ -1,15 +1,15 @@
-//! A verdict that the hook itself declares, its texts filled in from the event; nothing is started.
+//! Gives the verdict that the hook itself declares. Its texts are filled in from the event, and no process starts.
 
 use ollm_protocol::Verdict;
 use serde_json::Value;
 
-use super::{ActionContext, Prepared};
+use super::{ActionContext, PreparedAction};
 use crate::template::Template;
 
-pub(super) fn prepare(declared: &Verdict, context: &ActionContext<'_>) -> Prepared {
+pub(super) fn prepare(declared: &Verdict, context: &ActionContext<'_>) -> PreparedAction {
     let mut verdict = Box::new(declared.clone());
     let templates: Vec<Template> = verdict.texts_mut().map(|text| Template::parse(text)).collect();
-    // The scope copies the event.
+    // The scope copies the event, so it is made only if a text needs it.
     let has_paths = templates.iter().any(|template| template.paths().next().is_some());
     let scope = if has_paths { context.scope() } else { Value::Null };
     let mut warnings = Vec::new();
@@ -18,5 +18,5 @@ pub(super) fn prepare(declared: &Verdict, context: &ActionContext<'_>) -> Prepar
         *text = rendered.text;
         warnings.extend(rendered.warnings);
     }
-    Prepared::Decided(verdict, warnings)
+    PreparedAction::Decided(verdict, warnings)
 }

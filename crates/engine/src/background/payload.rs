@@ -1,4 +1,4 @@
-//! A task on its way to another process, and that process's part: run it within its bounds, and say what came of it.
+//! Writes a task for another process. There, it runs the task within its limits and reports the result.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,18 +13,25 @@ use serde_json::{Map, Value, json};
 use crate::action::{REMOTE_TASKS, Task, answers_by_status};
 use crate::boxed_job::BoxedJob;
 use crate::report::{Process, Status};
-use crate::run::remains;
+use crate::run::{remains, stack};
 
 mod program_box;
 
-/// A longer error is cut.
+/// The longest error, in bytes; a longer one is cut.
 const LONGEST_TEXT: usize = 10 << 10;
 
-/// What came of a task that was handed over.
+/// The fields that an event about a hook's failure copies from the event at which the hook failed.
+pub const FAILURE_FIELDS: [&str; 5] = ["session_id", "cwd", "session", "agent_id", "agent_type"];
+
+/// The result of a task that another process ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct TaskResult {
     /// The hook's id, without secrets.
     pub hook: String,
+    /// The hook's name for people, without secrets.
+    pub label: String,
+    /// The fields of its event that an event about its failure needs.
+    pub about: Map<String, Value>,
     /// The dispatch it belongs to.
     pub trace_id: String,
     /// The event.
@@ -33,14 +40,22 @@ pub struct Done {
     pub status: Status,
     /// What went wrong, without secrets.
     pub error: Option<String>,
+    /// The output of its program before its end, if it has more than the error says; without secrets.
+    pub stack: Option<String>,
     /// How long it took.
     pub duration: Duration,
-    /// What its process left behind, if it has started one.
+    /// The data of its process, if it started one.
     pub process: Option<Process>,
 }
 
-/// Writes a task down for the process that runs it; why that cannot be done otherwise.
-pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
+/// Writes a task for the process that runs it. The error says why that is not possible.
+pub(super) fn write(
+    hook: &Hook,
+    [id, label]: &[String; 2],
+    event: &Event,
+    task: &Task,
+    trace_id: &str,
+) -> Result<Vec<u8>, String> {
     let task = match task {
         Task::Job(boxed) => {
             json!({"job": write_job(&boxed.job), "box": boxed.program_box.as_ref().map(program_box::write)})
@@ -52,6 +67,8 @@ pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id:
     let hides: Vec<&String> = hook.spec.pass_env.iter().chain(secret).collect();
     let payload = json!({
         "hook": id,
+        "label": label,
+        "about": about(event),
         "traceId": trace_id,
         "event": event.kind.name(),
         "dialect": hook.dialect.name(),
@@ -62,19 +79,25 @@ pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id:
     Ok(payload.to_string().into_bytes())
 }
 
-/// Runs a task that was handed over; why it cannot be read otherwise.
-pub fn run(payload: &[u8], children: &Children) -> Result<Done, String> {
+fn about(event: &Event) -> Map<String, Value> {
+    let field = |name: &str| Some((name.to_owned(), event.data.get(name)?.clone()));
+    FAILURE_FIELDS.into_iter().filter_map(field).collect()
+}
+
+/// Runs a task that another process handed over. The error says why the task cannot be read.
+pub fn run(payload: &[u8], children: &Children) -> Result<TaskResult, String> {
     let payload: Value = serde_json::from_slice(payload).map_err(|error| format!("not a task: {error}"))?;
     read_and_run(&payload, children).ok_or_else(|| "not a task of this version".to_owned())
 }
 
-fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
+fn read_and_run(payload: &Value, children: &Children) -> Option<TaskResult> {
     let text = |field: &str| payload.get(field)?.as_str();
     let (dialect, event) = (dialect::by_name(text("dialect")?)?, EventKind::from_name(text("event")?)?);
     let hides: Vec<&str> = payload.get("hides")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let reads = payload.get("reads")?.as_bool()?;
     let started = Instant::now();
     let task = payload.get("task")?;
+    let mut wrote = None;
     let (end, failure, secrets, process) = if let Some(job) = task.get("job") {
         let program_box = match task.get("box") {
             None | Some(Value::Null) => None,
@@ -90,6 +113,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
                 let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
                 let failure =
                     if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
+                wrote = stack(&outcome.stderr);
                 let failure = broken.or(failure).map(|error| running.with_refusals(error, &outcome.stderr));
                 (end, failure, secrets, remains(&outcome, bytes))
             }
@@ -102,8 +126,10 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
         (said.end(), said.read(dialect, event).failure, secrets, None)
     };
     let redactor = Redactor::new(secrets);
-    Some(Done {
+    Some(TaskResult {
         hook: text("hook")?.to_owned(),
+        label: text("label")?.to_owned(),
+        about: payload.get("about")?.as_object()?.clone(),
         trace_id: text("traceId")?.to_owned(),
         event,
         status: match (end, &failure) {
@@ -111,6 +137,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
             (_, Some(_)) => Status::Failed,
             (_, None) => Status::Ok,
         },
+        stack: wrote.filter(|_| failure.is_some()).map(|text| redactor.redact_str(&text).into_owned()),
         error: failure.map(|text| cut(&redactor.redact_str(&text), LONGEST_TEXT).into_owned()),
         duration: started.elapsed(),
         process,
@@ -123,7 +150,7 @@ fn secrets(env: &[(OsString, OsString)], hides: &[&str]) -> Vec<(String, String)
     hidden.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// How a process ended, in the words of the protocol, and what those have no word for.
+/// How a process ended, in the protocol's terms, with a text for ends that the protocol has no term for.
 fn end(end: &ollm_process::End, limits: &Limits) -> (End, Option<String>) {
     match end {
         ollm_process::End::Exited(status) => (End::Exited(*status), None),
@@ -187,7 +214,7 @@ fn read_limits(limits: &Map<String, Value>) -> Option<Limits> {
     })
 }
 
-/// Bytes as text, or as a list of numbers where they are none.
+/// Bytes as text, or as a list of numbers if they are not UTF-8.
 pub(crate) fn bytes(text: &OsStr) -> Value {
     text.to_str().map_or_else(|| text.as_bytes().into(), Value::from)
 }

@@ -1,14 +1,14 @@
 //! Which messages a listener wants.
 
-use ollm_protocol::EventKind;
-use ollm_protocol::dialect::{Named, UnknownEvent, event_named};
+use ollm_protocol::dialect::{NamedEvents, UnknownEvent, event_named};
+use ollm_protocol::{Event, EventKind};
 
 use super::message::{COMPLETE, ERROR, Matter, Message, START};
 
 /// Which messages a listener wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// None stands for all.
+    /// `None` means all messages.
     picks: Option<Vec<Pick>>,
 }
 
@@ -20,13 +20,13 @@ enum Pick {
 }
 
 impl Filter {
-    /// Everything.
+    /// All messages.
     pub fn all() -> Filter {
         Filter { picks: None }
     }
 
-    /// Only these: events in the spelling of any dialect, `custom:NAME`, and `hook_execution_start`,
-    /// `hook_execution_complete`, `hook_execution_error`.
+    /// Only messages with these names: events in the spelling of any dialect, `custom:NAME`, and
+    /// `hook_execution_start`, `hook_execution_complete`, `hook_execution_error`.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Filter, UnknownEvent> {
         let mut picks = Vec::new();
         for name in names {
@@ -34,7 +34,7 @@ impl Filter {
                 picks.push(Pick::Hook(phase));
                 continue;
             }
-            let Named { kinds, custom } = event_named(name)?;
+            let NamedEvents { kinds, custom } = event_named(name)?;
             match custom {
                 Some(custom) => picks.push(Pick::Custom(custom)),
                 None => picks.extend(kinds.into_iter().map(Pick::Event)),
@@ -45,14 +45,22 @@ impl Filter {
 
     /// Whether a message is wanted.
     pub fn fits(&self, message: &Message) -> bool {
-        let fits = |pick: &Pick| match (pick, &message.matter) {
-            (Pick::Event(kind), Matter::Event(event)) => *kind == event.kind,
-            (Pick::Custom(name), Matter::Event(event)) => {
-                event.kind == EventKind::Custom && event.subject() == Some(name)
-            }
-            (Pick::Hook(phase), _) => *phase == message.event_type(),
-            _ => false,
-        };
+        match &message.matter {
+            Matter::Event(event) => self.wants(event),
+            _ => self.picks(|pick| *pick == Pick::Hook(message.event_type())),
+        }
+    }
+
+    /// Whether the message about an event is wanted.
+    pub(super) fn wants(&self, event: &Event) -> bool {
+        self.picks(|pick| match pick {
+            Pick::Event(kind) => *kind == event.kind,
+            Pick::Custom(name) => event.kind == EventKind::Custom && event.subject() == Some(name),
+            Pick::Hook(_) => false,
+        })
+    }
+
+    fn picks(&self, fits: impl Fn(&Pick) -> bool) -> bool {
         self.picks.as_ref().is_none_or(|picks| picks.iter().any(fits))
     }
 }

@@ -1,4 +1,4 @@
-//! What listeners are told.
+//! The messages that listeners get.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ pub(super) const START: &str = "hook_execution_start";
 pub(super) const COMPLETE: &str = "hook_execution_complete";
 pub(super) const ERROR: &str = "hook_execution_error";
 
-/// Something that happened.
+/// A message: something that happened.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Message {
@@ -20,7 +20,7 @@ pub struct Message {
     pub sequence: u64,
     /// When it happened.
     pub timestamp: SystemTime,
-    /// The session it happened in, if that is known.
+    /// The session it belongs to, if known.
     pub session_id: Option<String>,
     /// The dispatch it belongs to, if it belongs to one.
     pub trace_id: Option<String>,
@@ -34,35 +34,35 @@ pub struct Message {
 pub enum Matter {
     /// An event.
     Event(Event),
-    /// `hook_execution_start`: a hook's turn has come.
+    /// `hook_execution_start`: a hook starts.
     HookStart {
         /// The hook.
         hook: Arc<Hook>,
         /// The event in the spelling of the hook's dialect.
         hook_type: &'static str,
-        /// What it runs, as declared.
+        /// The hook's command, as declared.
         hook_command: String,
         /// The event as the hook gets it.
         context: Event,
     },
-    /// `hook_execution_complete`: a hook has answered, be it with a refusal.
+    /// `hook_execution_complete`: a hook has answered, perhaps with a refusal.
     HookComplete {
         /// The hook.
         hook: Arc<Hook>,
         /// The event in the spelling of the hook's dialect.
         hook_type: &'static str,
-        /// What it runs, as declared.
+        /// The hook's command, as declared.
         hook_command: String,
         /// How it went.
         result: Box<Report>,
     },
-    /// `hook_execution_error`: a hook has failed, or not answered in time.
+    /// `hook_execution_error`: a hook has failed, or did not answer in time.
     HookError {
         /// The hook.
         hook: Arc<Hook>,
         /// The event in the spelling of the hook's dialect.
         hook_type: &'static str,
-        /// What it runs, as declared.
+        /// The hook's command, as declared.
         hook_command: String,
         /// What went wrong.
         error: String,
@@ -78,7 +78,7 @@ impl Message {
         Message { sequence: 0, timestamp, session_id, trace_id: None, matter: Matter::Event(event) }
     }
 
-    /// The name of what happened: an event's canonical name, or one of the three of a hook.
+    /// The name of the message: an event's canonical name, or one of the three names of a hook's run.
     pub fn event_type(&self) -> &'static str {
         match &self.matter {
             Matter::Event(event) => event.kind.name(),
@@ -125,7 +125,7 @@ impl Matter {
     }
 }
 
-/// A report in the fields of a hook's result.
+/// A report, with the field names of a hook's result.
 fn result_of(report: &Report) -> Value {
     let process = report.process.as_ref();
     let spoken = process.and_then(|process| process.spoken.as_ref());

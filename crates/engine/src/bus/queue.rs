@@ -1,4 +1,4 @@
-//! A bounded queue that never makes its writer wait: when it is full, the oldest message goes and is counted.
+//! A bounded queue that never makes its writer wait. When it is full, it drops the oldest message and counts it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use super::Message;
 #[derive(Debug)]
 pub(super) struct Queue {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     arrived: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     messages: VecDeque<Arc<Message>>,
     dropped: u64,
     closed: bool,
@@ -56,7 +56,7 @@ impl Queue {
         }
     }
 
-    /// Nothing more will come; what waits can still be fetched.
+    /// Closes the queue: no message can be added, and waiting messages can still be fetched.
     pub(super) fn close(&self) {
         self.state().closed = true;
         self.arrived.notify_all();
@@ -70,8 +70,8 @@ impl Queue {
         self.state().dropped
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic runs under the lock.
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        // Code under the lock cannot panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

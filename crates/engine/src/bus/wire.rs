@@ -1,4 +1,4 @@
-//! How one dispatch reaches the bus: messages are built only when somebody listens.
+//! Sends the messages of one dispatch to the bus. A message is built only if there is a listener.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::{Bus, Matter, Message};
 use crate::report::{Report, Status};
 use ollm_trust::Trust;
 
-/// One dispatch's way to the bus.
+/// Sends the messages of one dispatch to the bus.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire<'a> {
     pub(crate) bus: &'a Bus,
-    /// Who knows the time.
+    /// The clock for the times of messages.
     pub(crate) clock: &'a Trust,
     pub(crate) trace_id: &'a str,
 }
@@ -23,7 +23,8 @@ impl Wire<'_> {
     }
 
     pub(crate) fn event(&self, event: &Event) {
-        if self.listened() {
+        // Events may hold a whole conversation, so only a wanted one is copied.
+        if self.bus.wants(event) {
             self.tell(event, Matter::Event(event.clone()));
         }
     }

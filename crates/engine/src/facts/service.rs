@@ -1,4 +1,4 @@
-//! Whether services take connections: all are asked at once, and none for longer than a moment.
+//! Checks whether services take connections, all at the same time and within a short deadline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,12 +6,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long all services of an event may take together, looking up their names included.
+/// The deadline for all services of an event together, including name look-ups.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// More services than this are asked in turns.
+/// The most services that are asked at once; more are asked in turns.
 const AT_ONCE: usize = 16;
 
-/// The services that took no connection, and why.
+/// The services that took no connection, each with the reason.
 pub(super) fn unreachable(services: &BTreeSet<String>) -> BTreeMap<String, String> {
     if services.is_empty() {
         return BTreeMap::new();
@@ -42,15 +42,15 @@ fn said(service: &str, why: &str) -> String {
     format!("it requires the service {service}, which takes no connection ({why}); start it, or change `requires`")
 }
 
-/// Asks on a thread of its own: looking up a name cannot be told to hurry. One that is still at it when nobody waits any
-/// more ends by itself, with the system's own patience.
+/// Asks on a separate thread, because a name look-up has no deadline. If the caller stops waiting, the thread ends by
+/// itself when the system's own timeout is over.
 fn ask(service: &str, deadline: Instant, tell: &Sender<(String, Result<(), String>)>) {
     let own = service.to_owned();
     let asked = {
         let tell = tell.clone();
         thread::Builder::new().spawn(move || {
             let result = connect(&own, deadline);
-            // Whoever asked may have lost patience.
+            // The caller may have stopped waiting.
             let _ = tell.send((own, result));
         })
     };

@@ -1,10 +1,10 @@
-//! What templates can name of a call, whichever agent makes it and whatever it calls its arguments.
+//! The variables of a tool call that templates can use, whatever the agent and its names for the arguments.
 
 use ollm_protocol::Event;
 use ollm_protocol::tool::{CallEffect, Effect, Operand};
 use serde_json::Value;
 
-/// The variables of an event: those of its data, `commands` and `paths`.
+/// The variables of an event: its data, `commands` and `paths`.
 pub(crate) fn scope(event: &Event) -> Value {
     let mut scope = ollm_protocol::scope(event);
     if let Some(map) = scope.as_object_mut() {
@@ -14,7 +14,7 @@ pub(crate) fn scope(event: &Event) -> Value {
     scope
 }
 
-/// The commands of the call's shell text, one per line. Words stand one space apart; blanks within a word are tabs.
+/// The commands of the call's shell text, one per line. One space separates words; blanks within a word become tabs.
 fn commands(event: &Event) -> String {
     let effects = event.effects();
     let arguments = effects.iter().filter(|found| found.effect == Effect::ProgramArguments);
@@ -37,7 +37,7 @@ fn commands(event: &Event) -> String {
     found.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A program and its arguments, which may be a shell and its text.
+/// The commands of a program with arguments, which may be a shell with its text.
 fn program(words: &[&str]) -> Vec<Vec<String>> {
     let quoted: Vec<String> = words.iter().map(|word| ollm_shell::single_quoted(word)).collect();
     ollm_shell::commands(&quoted.join(" "))
@@ -50,7 +50,8 @@ fn texts(operand: Operand<'_>) -> Vec<&str> {
     }
 }
 
-/// The files that the event is about, one per line. A line end within a name is a space: no pattern tells them apart.
+/// The files that the event is about, one per line. A line end within a name becomes a space, because no pattern tells
+/// the two apart.
 fn paths(event: &Event) -> String {
     event.paths().iter().map(|path| path.replace(['\n', '\r'], " ")).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! What can go wrong when a template is filled in, in words that name the variable and the way out.
+//! Errors and warnings of templates; each message names the variable and the remedy.
 
 use ollm_condition::Spot;
 use ollm_shell::template::PlaceError;
@@ -7,10 +7,10 @@ use ollm_shell::template::PlaceError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// A variable stands where its value could become code, or the script is no text to put variables into.
+    /// A variable stands where its value could become code, or the script cannot hold variables.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The value holds a NUL byte, which no argument or environment variable can carry.
+    /// The value holds a NUL byte, which arguments and environment variables cannot carry.
     #[error(
         "the value of `{variable}` holds a NUL byte, which no argument can carry; read the event's JSON from stdin"
     )]
@@ -31,7 +31,7 @@ pub enum TemplateError {
     },
 }
 
-/// What deserves a word, though the template works.
+/// A problem with a template that works all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateWarning {
@@ -41,8 +41,8 @@ pub enum TemplateWarning {
         /// The variable's path.
         variable: String,
     },
-    /// Braces that hold no plain path were left as they stand.
-    #[error("`{text}` at {at} is no variable and stays as it is")]
+    /// Braces without a plain path were left unchanged.
+    #[error("`{text}` at {at} is no variable and stays as written")]
     Literal {
         /// The braces, shortened.
         text: String,

@@ -1,4 +1,5 @@
-//! Shell commands whose variables travel in the environment: each is replaced by a reference quoted for its place.
+//! Shell commands whose variables travel in the environment. Each variable is replaced by a reference that is quoted
+//! for its place.
 
 use ollm_protocol::placeholders;
 use ollm_shell::template::place;
@@ -24,9 +25,9 @@ pub struct ShellTemplate {
     warnings: Vec<TemplateWarning>,
 }
 
-/// The values for one run of a script, and what was odd about finding them.
+/// The values for one run of a script, with warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundValues {
     /// Environment variables as name and value, to be added to the child's environment.
     pub env: Vec<(String, String)>,
     /// One warning per unknown variable.
@@ -34,14 +35,14 @@ pub struct Bound {
 }
 
 impl ShellTemplate {
-    /// Reads a script and places its variables.
+    /// Reads a script and finds the places of its variables.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let places = place(text, &holes(text))?;
         let mut paths: Vec<String> = Vec::new();
         let mut script = String::with_capacity(text.len());
         let mut from = 0;
         for (variable, quoting) in placeholders(text).zip(places) {
-            // In a comment it stays as it stands.
+            // In a comment, the variable stays unchanged.
             let Some(quoting) = quoting else { continue };
             let index = paths.iter().position(|path| path == variable.path).unwrap_or_else(|| {
                 paths.push(variable.path.to_owned());
@@ -65,18 +66,18 @@ impl ShellTemplate {
         self.paths.iter().map(String::as_str)
     }
 
-    /// What the reader of the script should know: braces that were left as they stand.
+    /// Warnings about braces that were left unchanged.
     pub fn warnings(&self) -> &[TemplateWarning] {
         &self.warnings
     }
 
-    /// The environment that carries the values; every name the script refers to is in it.
-    pub fn bind(&self, scope: &serde_json::Value) -> Result<Bound, TemplateError> {
+    /// The environment with the values. It has every name that the script refers to.
+    pub fn bind(&self, scope: &serde_json::Value) -> Result<BoundValues, TemplateError> {
         let mut warnings = Vec::new();
         let mut env = Vec::new();
         for (index, path) in self.paths.iter().enumerate() {
             let name = name(index);
-            let value = value::Value::find(scope, path).text(&mut warnings);
+            let value = value::ScopeValue::find(scope, path).text(&mut warnings);
             if value.contains('\0') {
                 return Err(TemplateError::Nul { variable: path.clone() });
             }
@@ -85,7 +86,7 @@ impl ShellTemplate {
             }
             env.push((name, value));
         }
-        Ok(Bound { env, warnings })
+        Ok(BoundValues { env, warnings })
     }
 }
 

@@ -1,32 +1,35 @@
-//! What variables are worth in a scope.
+//! Looks variables up in a scope and renders their values.
 
 use ollm_condition::Spot;
 use ollm_protocol::placeholders;
 
 use super::TemplateWarning;
 
-/// The length of a snippet shown in a warning.
+/// The longest snippet in a warning.
 const SNIPPET: usize = 40;
 
 /// A variable looked up in a scope.
-pub(super) struct Value<'a> {
+pub(super) struct ScopeValue<'a> {
     path: &'a str,
     found: Option<&'a serde_json::Value>,
 }
 
-impl<'a> Value<'a> {
+impl<'a> ScopeValue<'a> {
     pub(super) fn find(scope: &'a serde_json::Value, path: &'a str) -> Self {
-        // Tools call their file `path` or `file_path`; templates may use either.
         let other = match path {
+            // Tools name their file `path` or `file_path`; templates may use either.
             "tool_args.path" => Some("tool_args.file_path"),
             "tool_args.file_path" => Some("tool_args.path"),
-            _ => None,
+            // In `rpc`, the event object holds the event's name, time and data.
+            "event.type" => Some("event"),
+            "event.timestamp" => Some("timestamp"),
+            path => path.strip_prefix("event.").filter(|inner| inner.starts_with("data.")),
         };
         let found = look_up(scope, path).or_else(|| look_up(scope, other?));
         Self { path, found }
     }
 
-    /// The value as text; an unknown variable leaves one warning however often it is used.
+    /// The value as text. An unknown variable adds one warning, however often it is used.
     pub(super) fn text(&self, warnings: &mut Vec<TemplateWarning>) -> String {
         match self.found {
             Some(serde_json::Value::String(text)) => text.clone(),
@@ -51,7 +54,7 @@ fn look_up<'a>(scope: &'a serde_json::Value, path: &str) -> Option<&'a serde_jso
     })
 }
 
-/// A warning for each run of braces that looks like a variable and is none.
+/// Warnings for braces that look like a variable but are not one.
 pub(super) fn literals(text: &str) -> Vec<TemplateWarning> {
     let mut warnings = Vec::new();
     let mut variables = placeholders(text).peekable();
@@ -61,7 +64,7 @@ pub(super) fn literals(text: &str) -> Vec<TemplateWarning> {
         let run = text.get(start..).unwrap_or_default();
         let braces = run.len() - run.trim_start_matches('{').len();
         at = start + braces;
-        // Of a run of braces only the last two can open a variable.
+        // In a longer run of braces, only the last two can open a variable.
         if let Some(variable) = variables.next_if(|variable| variable.span.start < at) {
             at = variable.span.end;
         } else {

@@ -1,30 +1,30 @@
-//! JSON written straight into one line: every text without secrets, every length bounded.
+//! Writes JSON into one line, without secrets and with bounded lengths.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::sync::Arc;
 
 use ollm_protocol::Hook;
-use ollm_store::{Redactor, escape_for_json, looks_secret};
+use ollm_store::{Redactor, escape_for_json, hide_assignments, looks_secret};
 use serde_json::{Map, Value};
 
 use super::NAME;
 
-/// Texts of this many bytes are searched for secrets as a whole; of longer ones no more than is shown.
+/// Texts up to this many bytes are searched for secrets whole. Of longer ones, only the shown part is searched.
 const SHORT: usize = 4 << 10;
 /// The longest text of an event's data that is shown, in bytes of JSON.
 const VALUE: usize = 1 << 10;
-/// Stands for a text whose key looks like a secret.
+/// Replaces a text whose key looks like a secret.
 const REDACTED: &str = "[redacted]";
-/// Data that is nested deeper is not written down.
+/// The deepest nesting of data that is written.
 const DEEPEST: usize = 12;
 
-/// What was kept as a whole.
+/// The size of a value that was kept whole.
 #[derive(Clone, Copy)]
 pub(super) struct Whole {
     /// How long it is.
     pub(super) bytes: usize,
-    /// Whether secrets were taken out.
+    /// Whether secrets were removed.
     pub(super) redacted: bool,
 }
 
@@ -49,14 +49,14 @@ impl<'a> Line<'a> {
         self.json.push('}');
     }
 
-    /// The name of the next value, one of ours.
+    /// The name of the next value. It must be one of our own names, as it is not escaped.
     pub(super) fn key(&mut self, name: &'static str) -> &mut Line<'a> {
         self.begin();
         self.json.extend(["\"", name, "\":"]);
         self
     }
 
-    /// A list that ends, with a note, where it would grow too long.
+    /// A list that ends early, with a note, if it would grow too long.
     pub(super) fn list<T>(&mut self, most: usize, items: &[T], mut write: impl FnMut(&mut Line<'a>, &T)) {
         self.begin();
         self.json.push('[');
@@ -91,14 +91,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What is its own JSON: a number, a truth value, nothing.
+    /// A value whose text is valid JSON: a number, a boolean, null.
     pub(super) fn plain(&mut self, value: impl Display) {
         self.begin();
         // Writing to a String cannot fail.
         let _ = write!(self.json, "{value}");
     }
 
-    /// A text of at most so many bytes of JSON, and a note if that is not all of it.
+    /// A text of at most `most` bytes of JSON, with a note if it was cut.
     pub(super) fn text(&mut self, text: &str, most: usize) {
         self.begin();
         self.json.push('"');
@@ -116,13 +116,13 @@ impl<'a> Line<'a> {
         self.json.push('"');
     }
 
-    /// An event's data, as far as so many bytes go.
+    /// An event's data, within `most` bytes.
     pub(super) fn data(&mut self, data: &Map<String, Value>, most: usize) {
         let end = self.json.len() + most;
         self.map(data, end, DEEPEST);
     }
 
-    /// An object as a whole and without secrets, unless it would be longer than so many bytes.
+    /// A whole object without secrets, unless it would be longer than `most` bytes.
     pub(super) fn whole(&mut self, name: &'static str, object: &Map<String, Value>, most: usize) -> Option<Whole> {
         let before = self.json.len();
         let redactor = self.redactor;
@@ -179,7 +179,7 @@ impl<'a> Line<'a> {
         self.json.push(']');
     }
 
-    /// A number may be a secret as well; then it becomes the text that stands for it.
+    /// If a number is a secret, the placeholder text replaces it.
     fn digits(&mut self, digits: &str) {
         match self.redactor.redact_str(digits) {
             Cow::Borrowed(number) => self.plain(number),
@@ -191,7 +191,7 @@ impl<'a> Line<'a> {
         self.plain(format_args!("\"… [cut: {note}]\""));
     }
 
-    /// A comma, where a value has come before.
+    /// Adds a comma if a value stands before.
     fn begin(&mut self) {
         if !matches!(self.json.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
             self.json.push(',');
@@ -199,16 +199,16 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Hides secrets in a value; whether there were any.
+/// Hides secrets in a value, and returns whether there were any.
 fn hide(value: &mut Value, redactor: &Redactor) -> bool {
     let text = match value {
-        Value::String(text) => redactor.redact_str(text).into_owned(),
+        Value::String(text) => hide_assignments(&redactor.redact_str(text)).into_owned(),
         Value::Number(number) => match redactor.redact_str(&number.to_string()) {
             Cow::Borrowed(_) => return false,
             Cow::Owned(hidden) => hidden,
         },
         Value::Array(items) => {
-            // All of them: the first secret is not the last.
+            // Visits every item, also after the first secret.
             return items.iter_mut().map(|item| hide(item, redactor)).filter(|hidden| *hidden).count() > 0;
         }
         Value::Object(map) => return hide_in(map, redactor),
@@ -219,7 +219,7 @@ fn hide(value: &mut Value, redactor: &Redactor) -> bool {
     hidden
 }
 
-/// A key may be a secret as well as what stands under it.
+/// Both keys and values may be secrets.
 fn hide_in(map: &mut Map<String, Value>, redactor: &Redactor) -> bool {
     let mut hidden = false;
     for (key, mut value) in std::mem::take(map) {
@@ -235,7 +235,7 @@ fn hide_in(map: &mut Map<String, Value>, redactor: &Redactor) -> bool {
     hidden
 }
 
-/// Whether there is text in a value at any depth; numbers and truth values alone count something.
+/// Whether a value holds text at any depth, as opposed to only numbers and booleans.
 fn holds_text(value: &Value) -> bool {
     match value {
         Value::String(_) => true,
@@ -245,15 +245,18 @@ fn holds_text(value: &Value) -> bool {
     }
 }
 
-/// A text without secrets; of a long one only as much as can be shown.
+/// A text without secrets. Of a long text, only as much as can be shown.
 fn clean<'t>(text: &'t str, most: usize, redactor: &Redactor) -> Cow<'t, str> {
     if text.len() <= most.max(SHORT) {
-        return redactor.redact_str(text);
+        return match redactor.redact_str(text) {
+            Cow::Borrowed(clean) => hide_assignments(clean),
+            Cow::Owned(clean) => Cow::Owned(hide_assignments(&clean).into_owned()),
+        };
     }
-    // What has left the stream is certain, also about secrets that reach beyond it.
+    // The stream holds back a possible beginning of a secret, so bytes that it passed on are safe.
     let (mut stream, mut out) = (redactor.stream(), Vec::new());
     let mut chunks = text.as_bytes().chunks(SHORT);
-    // One byte more than can be shown makes sure that the cut is noted.
+    // One byte more than can be shown makes the writer add the note about the cut.
     while out.len() <= most {
         let Some(chunk) = chunks.next() else {
             stream.finish(&mut out);
@@ -261,10 +264,10 @@ fn clean<'t>(text: &'t str, most: usize, redactor: &Redactor) -> Cow<'t, str> {
         };
         stream.push(chunk, &mut out);
     }
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    Cow::Owned(hide_assignments(&String::from_utf8_lossy(&out)).into_owned())
 }
 
-/// One character inside a JSON text; what hides or reorders is shown by its number.
+/// Writes one character into a JSON text. Invisible and reordering characters become escapes.
 fn push_escaped(char: char, json: &mut String) {
     match char {
         '"' => json.push_str("\\\""),

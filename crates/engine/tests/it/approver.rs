@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use ollm_engine::{Engine, Environment, Outcome};
 use ollm_protocol::{Event, EventKind, Hook, HookSpec, Source, Verdict};
 use ollm_store::Digest;
-use ollm_trust::{Approver, Choice, Question, Term, Trust, Untrusted};
+use ollm_trust::{Approver, Choice, Question, Term, Trust, UntrustedPolicy};
 
 use crate::support::{World, builtin, file, logs, ran, sh, skipped};
 
@@ -145,7 +145,7 @@ fn a_person_is_asked_about_each_unapproved_hook_when_its_turn_has_come() {
 #[test]
 fn where_unapproved_hooks_block_a_person_is_asked_about_each_before_any_hook_runs() {
     let mut desk = Desk::new(&[Choice::No, Choice::Once]);
-    desk.world.engine.trust.untrusted = Untrusted::Block;
+    desk.world.engine.trust.untrusted = UntrustedPolicy::Block;
     desk.world.add(logs("mine"));
     let (one, two) = (desk.guest("one"), desk.guest("two"));
     let outcome = desk.dispatch("A");

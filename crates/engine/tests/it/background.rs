@@ -1,10 +1,10 @@
-//! Hooks that nobody waits for.
+//! Background hooks.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_engine::{Engine, Environment, Late, Launcher, Status};
+use ollm_engine::{Engine, Environment, LateResult, Launcher, Status};
 use ollm_process::Children;
 use ollm_protocol::{Event, EventKind, Flow, Hook, HookSpec, OnFailure, Verdict};
 use ollm_trust::Trust;
@@ -15,7 +15,7 @@ fn detached(spec: HookSpec) -> HookSpec {
     HookSpec { detached: Some(true), ..spec }
 }
 
-fn listening(world: &mut World) -> Arc<Mutex<Vec<Late>>> {
+fn listening(world: &mut World) -> Arc<Mutex<Vec<LateResult>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ears = Arc::clone(&heard);
     world.engine.on_late(move |late| ears.lock().unwrap().push(late));

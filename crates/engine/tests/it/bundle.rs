@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
-use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready, extension_keys};
+use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, StartRefusal, Term, extension_keys};
 
 use crate::support::{World, event, file};
 
@@ -34,7 +34,7 @@ fn extension(world: &World) -> (PathBuf, HookSpec) {
     (root, spec)
 }
 
-fn propose(world: &World, root: &Path) -> Result<Proposal, Unready> {
+fn propose(world: &World, root: &Path) -> Result<Proposal, StartRefusal> {
     let folder = ExtensionFolder::new("ext", root);
     world.engine.trust.propose(&folder, &world.engine.environment().trust_context())
 }
@@ -132,7 +132,7 @@ fn what_changed_after_it_was_shown_is_not_approved() {
     let bundle = propose(&world, &root).unwrap();
     fs::write(root.join("data/word"), "two").unwrap();
     let refused = world.engine.trust.propose_part(&bundle, &*hook, &world.engine.environment().trust_context());
-    assert!(matches!(refused, Err(Unready::NoCopy(ContentStoreError::Changed { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(StartRefusal::NoCopy(ContentStoreError::Changed { .. }))), "{refused:?}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_file_outside_of_the_folder_cannot_be_part_of_it() {
     let hook = world.hook(HookSpec { action: file("x", &outside).action, ..spec });
     let refused = world.engine.trust.identity(&*hook, &world.engine.environment().trust_context());
     assert!(
-        matches!(&refused, Err(Unready::NoCopy(ContentStoreError::Outside { path, base })) if *path == outside && *base == root)
+        matches!(&refused, Err(StartRefusal::NoCopy(ContentStoreError::Outside { path, base })) if *path == outside && *base == root)
     );
 }
 

@@ -1,4 +1,4 @@
-//! Listeners: who is told what, in which order, and that nobody waits for them.
+//! Listeners: which one is told what, in which order, and that no event waits for them.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
@@ -188,6 +188,18 @@ fn filters_know_every_spelling_and_refuse_what_is_no_event() {
     let error = Filter::named(["befor_tool"]).unwrap_err();
     assert_eq!(error.nearest, Some("before_tool"));
     assert!(!Filter::named([]).unwrap().fits(&custom("deploy")));
+}
+
+#[test]
+fn no_message_is_built_for_an_event_that_no_listener_wants() {
+    let mut world = World::new();
+    world.add(sh("first", GO_ON));
+    let numbers = Heard::default();
+    let own = Arc::clone(&numbers);
+    let starts = Filter::named(["hook_execution_start"]).unwrap();
+    world.engine.bus.subscribe(starts, 0, move |message| own.lock().unwrap().push(message.sequence.to_string()));
+    world.engine.dispatch(&event());
+    assert_eq!(heard(&numbers), ["1"], "the event, which may hold a whole conversation, is not copied");
 }
 
 #[test]

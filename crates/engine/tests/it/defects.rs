@@ -33,7 +33,7 @@ fn h01_no_verdict_is_lost_in_the_pipe() {
     }
 }
 
-/// A hook that ignores the polite signal holds nobody for its whole life.
+/// A hook that ignores the polite signal does not hold the event up for its whole life.
 #[test]
 fn h02_a_hook_that_ignores_term_is_killed() {
     let world = World::new();
@@ -44,7 +44,7 @@ fn h02_a_hook_that_ignores_term_is_killed() {
     assert!(started.elapsed() < PATIENCE);
 }
 
-/// A hook that does not read its input brings nobody down.
+/// A hook that does not read its input does no harm to the engine.
 #[test]
 fn h03_an_unread_event_is_no_error() {
     let world = World::new();
@@ -123,7 +123,7 @@ fn h09_an_unreadable_script_has_no_identity() {
     assert!(outcome.skipped[1].detail.contains("not a regular file"), "{}", outcome.skipped[1].detail);
 }
 
-/// A corrupt approvals file approves nothing and disturbs nobody else.
+/// A corrupt approvals file approves nothing and disturbs no other hook.
 #[test]
 fn h11_a_corrupt_approvals_file_is_isolated() {
     let mut world = World::new();

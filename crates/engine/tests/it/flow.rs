@@ -1,4 +1,4 @@
-//! From one hook to the next: who stops whom, what passes on, and in which order answers are merged.
+//! From one hook to the next: which one stops which, what passes on, and in which order answers are merged.
 
 use std::fs;
 
@@ -203,7 +203,7 @@ fn data_never_overwrites_the_fields_of_the_event() {
         let seen = fs::read_to_string(world.path("seen")).unwrap();
         let seen: Value = serde_json::from_str(&seen).unwrap();
         let read = ollm_protocol::dialect::by_name(dialect).unwrap();
-        // Whoever reads the event finds the true fields; under other names the hook's own words stand beside them.
+        // A reader of the event finds the true fields; the hook's own words stand beside them under other names.
         let read = read.read_event(without_evil(&seen).to_string().as_bytes()).unwrap().event;
         assert_eq!(read.kind, EventKind::BeforeTool, "{dialect}");
         assert_eq!(read.text("tool_name"), Some("shell"), "{dialect}");

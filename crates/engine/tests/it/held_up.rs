@@ -1,8 +1,8 @@
-//! Hooks that somebody ends, that are off, that have nothing to match, or that run into a limit.
+//! Hooks that a signal ends, that are off, that have nothing to match, or that run into a limit.
 
 use std::time::{Duration, Instant};
 
-use ollm_protocol::{Event, EventKind, Hook, HookSpec, LimitsSpec, OnFailure};
+use ollm_protocol::{Event, EventKind, Hook, HookSpec, LimitsSpec, OnFailure, Timeout};
 
 use crate::support::{World, event, ran, sh, skipped};
 
@@ -51,4 +51,15 @@ fn the_limit_that_ended_a_hook_is_named() {
     let memory = LimitsSpec { memory: Some(1 << 30), ..LimitsSpec::default() };
     let said = told(memory, "echo 'MemoryError' >&2; exit 1");
     assert!(said.ends_with("; it ran into its limit `memory` of 1073741824 bytes"), "{said}");
+    let said = told(memory, "echo 'RangeError: Array buffer allocation failed' >&2; exit 1");
+    assert!(said.ends_with("; it ran into its limit `memory` of 1073741824 bytes"), "{said}");
+    // A shell crashes where it gets no memory, and so may others that it waited for.
+    for crash in ["kill -SEGV $$", "kill -ABRT $$", "exit 139", "exit 134", "exit 133"] {
+        let said = told(memory, crash);
+        assert!(said.ends_with("; perhaps it ran into its limit `memory` of 1073741824 bytes"), "{said}");
+    }
+    let time = LimitsSpec { time: Some(Timeout::Exact(Duration::from_millis(50))), ..LimitsSpec::default() };
+    let said =
+        world.run(HookSpec { timeout: None, limits: time, ..sh("limited", "sleep 100") }, &event()).error.unwrap();
+    assert!(said.ends_with("; it ran into its limit `time` of 50ms"), "{said}");
 }

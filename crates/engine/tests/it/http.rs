@@ -122,7 +122,7 @@ fn the_event_is_posted_in_every_dialect_and_the_answer_is_read_in_it() {
         assert_eq!(report.verdict.reasons, ["not today"]);
         let (head, body) = told.recv().unwrap();
         assert_eq!(head[0], "POST /hook?a=b HTTP/1.1");
-        let addressee = ollm_protocol::dialect::Addressee { name: "http", version: "1.0.0" };
+        let addressee = ollm_protocol::dialect::Addressee::new("http", "1.0.0");
         assert_eq!(body.into_bytes(), hook.dialect.write_event(&event(), &addressee));
     }
 }
@@ -147,7 +147,7 @@ fn each_status_means_one_thing() {
             Flow::NoOpinion,
             Some("status 404"),
         ),
-        // A refusal that can be read counts, whatever stands around it.
+        // A readable refusal counts, with any text around it.
         (
             format!("HTTP/1.1 403 No\r\ncontent-length: {}\r\n\r\n{refusal}", refusal.len()),
             Status::Blocked,

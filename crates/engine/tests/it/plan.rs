@@ -166,6 +166,17 @@ fn a_hook_without_what_it_requires_is_skipped_and_the_missing_thing_is_named() {
 }
 
 #[test]
+fn a_gate_without_what_it_requires_has_failed_and_refuses() {
+    let mut world = World::new();
+    let requires = Requires { commands: vec!["no-such-command".to_owned()], ..Requires::default() };
+    world.add(HookSpec { requires, on_failure: Some(OnFailure::Block), ..logs("gate") });
+    let outcome = world.engine.dispatch(&event());
+    let reason = outcome.verdict.reasons.first().cloned().unwrap_or_default();
+    assert!(reason.starts_with("user hook `gate` failed: it requires the command `no-such-command`"), "{outcome:?}");
+    assert!(world.log().is_empty(), "it did not run");
+}
+
+#[test]
 fn no_connection_is_opened_for_a_hook_nobody_approved() {
     let mut world = World::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -265,7 +276,7 @@ fn a_hook_is_no_duplicate_of_one_that_may_not_run() {
     let plan = world.engine.plan(&event());
     assert_eq!(plan.skipped.iter().map(|skip| skip.hook.id()).collect::<Vec<_>>(), ["stranger"]);
     let (hook, skips) = world.engine.forecast(&plan.stages[0][0]);
-    assert_eq!(hook.map(|hook| hook.id().to_owned()).as_deref(), Some("guard"));
+    assert_eq!(hook.map(|step| step.hook.id().to_owned()).as_deref(), Some("guard"));
     assert_eq!(skips.iter().map(|skip| skip.reason.name()).collect::<Vec<_>>(), ["duplicate"]);
 }
 

@@ -1,4 +1,4 @@
-//! Properties of whole dispatches: who stops whom, what passes on, and what the settings change.
+//! Properties of whole dispatches: which hook stops which, what passes on, and what the settings change.
 
 use std::collections::HashSet;
 use std::fs;
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(skipped(&outcome), expected);
     }
 
-    /// What hooks return reaches every later hook, later values win, and the event's own fields stay as they are.
+    /// What hooks return reaches every later hook, later values win, and the event's own fields stay unchanged.
     #[test]
     fn property_36_hook_data_passing(
         returned in prop::collection::vec((prop::sample::select(&DIALECTS[..]), data()), 1..5),

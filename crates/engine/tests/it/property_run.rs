@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(log.len(), sleepers.iter().filter(|limit| limit.is_none()).count());
     }
 
-    /// Whatever way a hook fails, the failure is reported with its hook and every other hook has its say.
+    /// A failure of any kind is reported with its hook, and every other hook still decides.
     #[test]
     fn property_04_hook_error_isolation(faults in prop::collection::vec(prop::option::of(fault()), 1..6)) {
         let mut world = World::new();
@@ -130,7 +130,7 @@ proptest! {
         }
     }
 
-    /// What a hook answers arrives as it was written.
+    /// What a hook answers arrives unchanged.
     #[test]
     fn property_05_hook_output_capture(answers in prop::collection::vec(well_formed(), 4)) {
         let world = World::new();

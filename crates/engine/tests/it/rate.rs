@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment};
-use ollm_protocol::{Hook, HookSpec, OnFailure, RateLimit, Rules, Source, Verdict};
+use ollm_protocol::{Flow, Hook, HookSpec, OnFailure, Origin, RateLimit, Rules, Source, Verdict};
 use ollm_trust::Trust;
 
 use crate::support::{World, builtin, event, logs, ran, sh, skipped};
@@ -76,6 +76,43 @@ fn the_limit_for_all_counts_all_but_builtins_and_gates() {
     assert_eq!(skipped(&outcome), [("three", "rate_limited")]);
     assert!(outcome.skipped[0].detail.contains("`hooks.rateLimit`"), "{}", outcome.skipped[0].detail);
     assert_eq!(ran(&world.engine.dispatch(&event())), ["builtin", "gate"]);
+}
+
+#[test]
+fn a_gate_whose_limit_is_used_up_has_failed_and_refuses() {
+    let mut world = World::new();
+    world.add(HookSpec { on_failure: Some(OnFailure::Block), ..per_minute(1, logs("gate")) });
+    world.add(HookSpec { on_failure: Some(OnFailure::Ask), ..per_minute(1, logs("question")) });
+    assert!(world.engine.dispatch(&event()).continues());
+    let plan = world.engine.plan(&event());
+    let failures: Vec<_> = plan.stages.iter().flatten().map(|planned| planned.failure().is_some()).collect();
+    assert_eq!((failures, plan.skipped.len()), (vec![true, true], 0));
+    let outcome = world.engine.dispatch(&event());
+    let flows: Vec<_> = outcome.reports.iter().map(|report| (report.hook.id(), report.verdict.flow)).collect();
+    assert_eq!(flows, [("gate", Flow::Block), ("question", Flow::Ask)]);
+    let reason = &outcome.verdict.reasons[0];
+    assert!(reason.starts_with("user hook `gate` failed: its rate limit of 1 per minute is used up"), "{reason}");
+    assert_eq!(world.log(), ["gate", "question"], "each ran once");
+}
+
+#[test]
+fn a_gate_whose_limit_another_process_used_up_since_the_plan_refuses_too() {
+    let mut world = World::new();
+    let gate = HookSpec { on_failure: Some(OnFailure::Block), parallel: true, ..per_minute(1, logs("gate")) };
+    let origin = Origin { file: "/x/hooks.json".into(), line: 1, column: 1 };
+    let spec =
+        |name: &str| HookSpec { id: "gate".to_owned(), origin: origin.clone(), name: name.to_owned(), ..gate.clone() };
+    let twin = Hook::new(spec("gate"), &Rules::default()).unwrap();
+    let mut other = World::new().engine;
+    other.rates = world.engine.rates.clone();
+    other.registry.register(twin).unwrap();
+    world.add(builtin("other process", move |event| {
+        other.dispatch(event);
+        Verdict::default()
+    }));
+    world.add(spec("gate"));
+    let outcome = world.engine.dispatch(&event());
+    assert!(!outcome.continues(), "{outcome:?}");
 }
 
 #[test]

@@ -90,10 +90,32 @@ fn a_taken_id_is_refused_and_the_message_names_its_holder() {
     assert_eq!(error.holder, "a builtin hook");
 }
 
+#[test]
+fn the_tool_of_a_server_that_is_not_named_may_be_that_of_any() {
+    let mut registry = Registry::new();
+    for matcher in ["mcp__git__push", "mcp__git__pull", "mcp__db__*", "shell", "*"] {
+        let spec =
+            HookSpec { matcher: Some(matcher.to_owned()), ..builtin(matcher, |_| ollm_protocol::Verdict::default()) };
+        registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
+    }
+    let found = registry.candidates(EventKind::BeforeTool, Some("mcp__unknown__push"));
+    assert_eq!(found.iter().map(|hook| hook.id()).collect::<Vec<_>>(), ["mcp__git__push", "mcp__db__*", "*"]);
+}
+
 /// Names that share beginnings, one of them inside a character; and names of tools in several vocabularies.
 fn name() -> impl Strategy<Value = String> {
     let parts = prop::collection::vec(prop::sample::select(&["a", "b", "ä", "mcp__"][..]), 1..4);
-    let tools = &["shell", "Bash", "exec_command", "apply_patch", "Edit", "write_file", "run_"][..];
+    let tools = &[
+        "shell",
+        "Bash",
+        "exec_command",
+        "apply_patch",
+        "Edit",
+        "write_file",
+        "run_",
+        "mcp__git__a",
+        "mcp__unknown__a",
+    ][..];
     prop_oneof![
         2 => parts.prop_map(|parts| parts.concat()),
         1 => prop::sample::select(tools).prop_map(str::to_owned),

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, Outcome, Report, Status};
 use ollm_protocol::hook::action::CommandSpec;
@@ -16,9 +15,7 @@ use ollm_trust::{Approval, approve_all};
 use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use testkit::Scripts;
-
-/// Far shorter than the sleepers, far longer than a noisy machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) use testkit::{PATIENCE, eventually, runs};
 
 /// The names of the dialects, in the order in which [`World::four`] reports.
 pub(crate) const DIALECTS: [&str; 4] = ["ollm", "gate", "rpc", "agent"];
@@ -81,12 +78,12 @@ impl World {
         self.engine.registry.register(Hook::new(spec, &self.rules).unwrap()).unwrap()
     }
 
-    /// A person approves a hook as it is now.
+    /// A person approves a hook in its present state.
     pub(crate) fn approve(&self, hook: &Hook) {
         self.approve_all([hook]);
     }
 
-    /// A person approves hooks as they are now, in one step.
+    /// A person approves the present hooks, in one step.
     pub(crate) fn approve_all<'a>(&self, hooks: impl IntoIterator<Item = &'a Hook>) {
         let approval = |hook: &Hook| {
             let identity = self.engine.trust.identity(hook, &self.engine.environment().trust_context()).unwrap();
@@ -230,23 +227,4 @@ pub(crate) fn ran(outcome: &Outcome) -> Vec<&str> {
 /// The ids of the hooks that did not run, and why.
 pub(crate) fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     outcome.skipped.iter().map(|skip| (skip.hook.id(), skip.reason.name())).collect()
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "still not: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Whether a process runs; a zombie does not.
-pub(crate) fn runs(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")) else {
-        return false;
-    };
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    !matches!(state, Some("Z" | "X"))
 }

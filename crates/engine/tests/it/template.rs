@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{World, cases, command, ends, event, everywhere, sh, spoken};
 
-/// Values that mean something to somebody, none of which may be obeyed.
+/// Values that mean something to some program, none of which may be obeyed.
 const HOSTILE: [&str; 9] = [
     "$(touch pwned)",
     "`touch pwned`",
@@ -108,6 +108,19 @@ fn an_unknown_variable_is_empty_and_a_warning() {
     assert_eq!(fs::read_to_string(world.path("got")).unwrap(), "<>");
     assert_eq!((report.status, report.verdict.flow), (Status::Ok, Flow::NoOpinion));
     assert_eq!(report.warnings, ["unknown variable `nobody`: it is empty here"]);
+}
+
+#[test]
+fn name_moment_and_data_are_found_within_the_event_too() {
+    let world = World::new();
+    let line = "{{event.type}} {{event.data.tool_name}} {{event.timestamp}} {{event.nobody}}";
+    let spec = command("x", "/bin/sh", &["-c", "printf '%s' \"$1\" >got; echo '{\"continue\":true}'", "sh", line]);
+    let mut event = event();
+    event.data.insert("timestamp".to_owned(), "2026-01-16T10:05:30Z".into());
+    let report = world.run(spec, &event);
+    let tool = event.subject().unwrap();
+    assert_eq!(fs::read_to_string(world.path("got")).unwrap(), format!("before_tool {tool} 2026-01-16T10:05:30Z "));
+    assert_eq!(report.warnings, ["unknown variable `event.nobody`: it is empty here"]);
 }
 
 proptest::proptest! {

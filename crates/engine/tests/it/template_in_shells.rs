@@ -1,4 +1,4 @@
-//! Templates against real shells: whatever a value holds, it arrives byte for byte and nothing in it runs.
+//! Templates against real shells: every value arrives byte for byte, and nothing in it runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -68,9 +68,12 @@ impl Room {
         self.0.join("canary")
     }
 
+    /// Another process writes it: a child that another test forks meanwhile would hold our file open, and no shell starts
+    /// a program that is open for writing.
     fn program(&self, name: &str, text: &str) {
-        let path = self.0.join("bin").join(name);
-        fs::write(&path, text).unwrap();
+        let (path, draft) = (self.0.join("bin").join(name), self.0.join("draft"));
+        fs::write(&draft, text).unwrap();
+        assert!(Command::new("cp").args([&draft, &path]).status().unwrap().success());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! The record of a dispatch: whole, bounded, and without secrets, whatever the event and the hooks hold.
+//! The record of a dispatch: whole, bounded, and without secrets, for any event and any hooks.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Who may run: nothing that a person has not approved as it is now.
+//! What may run: nothing that a person has not approved in its present state.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ollm_engine::Skip;
 use ollm_protocol::hook::action::{CommandSpec, ShellSpec};
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, OnFailure, Origin, Priority, Source, Timeout};
-use ollm_trust::{Approvable, Standing, Untrusted};
+use ollm_trust::{Approvable, Standing, UntrustedPolicy};
 
 use crate::support::{World, builtin, event, file, go_on, logs, prints, ran, sh, skipped, spoken};
 
@@ -51,7 +51,7 @@ fn an_unapproved_hook_is_skipped_visibly_and_never_started() {
 #[test]
 fn an_unapproved_hook_can_be_made_to_block() {
     let mut world = World::new();
-    world.engine.trust.untrusted = Untrusted::Block;
+    world.engine.trust.untrusted = UntrustedPolicy::Block;
     let hook = world.add(marks(&world, Source::Workspace));
     world.add(logs("mine"));
     let outcome = world.engine.dispatch(&event());
@@ -70,7 +70,7 @@ fn an_unapproved_hook_can_be_made_to_block() {
 #[test]
 fn a_hook_that_cannot_be_checked_blocks_like_one_that_is_not_approved() {
     let mut world = World::new();
-    world.engine.trust.untrusted = Untrusted::Block;
+    world.engine.trust.untrusted = UntrustedPolicy::Block;
     let hook = world.add(marks(&world, Source::Workspace));
     world.approve(&hook);
     fs::remove_file(world.path("guard.sh")).unwrap();

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use ollm_engine::Engine;
 use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, Source};
-use ollm_trust::{Term, Trust, Untrusted};
+use ollm_trust::{Term, Trust, UntrustedPolicy};
 use proptest::prelude::*;
 
 use crate::support::{World, cases, command, event, ran, skipped};
@@ -57,7 +57,7 @@ fn ways() -> impl Strategy<Value = Way> {
     prop::sample::select(vec![Way::InPlace, Way::Renamed])
 }
 
-/// What happens to a hook whose content stays as it is.
+/// What happens to a hook whose content does not change.
 fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (terms(), any::<bool>()).prop_map(|(term, elsewhere)| Step::Approve(term, elsewhere)),
@@ -239,7 +239,7 @@ proptest! {
     ) {
         let mut world = World::new();
         world.engine.trust.workspace = workspace;
-        world.engine.trust.untrusted = if block { Untrusted::Block } else { Untrusted::Skip };
+        world.engine.trust.untrusted = if block { UntrustedPolicy::Block } else { UntrustedPolicy::Skip };
         let (mut may, mut may_not) = (Vec::new(), Vec::new());
         for (number, hook) in hooks.iter().enumerate() {
             let id = format!("hook-{number}");

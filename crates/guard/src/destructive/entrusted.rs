@@ -1,8 +1,8 @@
-//! Programs of which nothing is known, given everything there is: the home, the root, a whole disk.
+//! Judges unknown programs that get everything there is: the home, the root, a whole disk.
 
 use ollm_protocol::Flow;
 
-use super::{Wrong, is_disk, precious::Precious};
+use super::{Wrong, is_disk, precious::PreciousPaths};
 use crate::{
     field::Field,
     program::{Arguments, Files, is_in},
@@ -24,7 +24,7 @@ const WHERE: &[&str] = &[
 ];
 
 /// What may be lost when a program of which nothing is known is given all of something.
-pub(super) fn entrusted(run: &Run, precious: &Precious) -> Option<Wrong> {
+pub(super) fn entrusted(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let unknown = (run.program.arguments, run.program.files) == (Arguments::MayRun, Files::MayWrite);
     if !unknown || run.place.elsewhere || !run.args.iter().any(|arg| arg.text.contains('/')) {
         return None;

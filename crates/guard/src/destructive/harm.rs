@@ -1,4 +1,4 @@
-//! What each program destroys by what it is told.
+//! Finds what each program destroys, by its arguments.
 
 mod git;
 
@@ -8,19 +8,19 @@ use ollm_protocol::Flow;
 
 use super::{
     Wrong,
-    precious::{Precious, Worth},
+    precious::{PreciousPaths, Worth},
     written,
 };
 use crate::{
     field::Field,
     filter, path,
     program::Files,
-    walk::{Run, Selection, find_roots, found_below, selection},
-    writes::options,
+    walk::{Run, Selection, find_roots, found_below, selections},
+    writes::{options, values},
 };
 
-/// The harm that a program does by what it is, whatever files it writes.
-pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
+/// The harm that a program does by its nature, with any files.
+pub(super) fn harm(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     match run.name.as_str() {
         "rm" | "grm" | "unlink" | "rimraf" | "del-cli" | "remove-item" => removal(run, precious),
         "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
@@ -43,7 +43,13 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "sgdisk" | "parted" => partitions(run),
         "wipefs" | "blkdiscard" | "mkswap" | "mke2fs" => formats(run),
         "cryptsetup" => first_word(run, &["luksFormat", "erase", "luksErase"]),
-        "zpool" | "zfs" => first_word(run, &["destroy"]),
+        "zpool" | "zfs" => first_word(run, &["destroy", "labelclear"]),
+        "busctl" | "dbus-send" | "gdbus" | "qdbus" => by_bus(run),
+        "umount" => {
+            let all = options(&run.args).any(|option| is_letters(option, 'a') || option == "--all");
+            all.then_some((Flow::Ask, "takes away every file system"))
+        }
+        "apk" | "apt" | "apt-get" | "aptitude" | "dnf" | "dpkg" | "pacman" | "rpm" | "yum" | "zypper" => packages(run),
         "lvremove" | "vgremove" | "pvremove" => Some((Flow::Block, "destroys a volume")),
         "lvreduce" | "vgreduce" | "sg_format" => Some((Flow::Ask, "may destroy a volume")),
         "dmsetup" => first_word(run, &["remove_all", "wipe_table"]),
@@ -52,7 +58,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         }
         "fuser" => {
             let has = |letter| options(&run.args).any(|option| is_letters(option, letter));
-            (has('k') && has('m')).then_some((Flow::Ask, "ends whoever uses a whole file system"))
+            (has('k') && has('m')).then_some((Flow::Ask, "ends every program that uses a file system"))
         }
         "efibootmgr" => {
             options(&run.args).any(|option| is_letters(option, 'B')).then_some((Flow::Ask, "removes a way to start"))
@@ -71,6 +77,13 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         }
         "nvme" => first_word(run, &["format", "sanitize"]),
         "diskutil" => first_word(run, &["eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk"]),
+        "gpg" | "gpg2" => {
+            let deletes = options(&run.args).any(|option| {
+                is_long(option, "--delete-secret-keys", 15) || is_long(option, "--delete-secret-and-public-keys", 15)
+            });
+            deletes.then_some((Flow::Ask, "removes a secret that exists only once"))
+        }
+        "ssh-keygen" => new_key(run, precious),
         "userdel" | "deluser" => {
             let home = options(&run.args).any(|option| is_letters(option, 'r') || option.starts_with("--remove"));
             home.then_some((Flow::Ask, "removes a home folder"))
@@ -83,7 +96,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// `rm`: recursive on something precious, or on who knows what.
-fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn removal(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     if options(&run.args).any(|option| is_long(option, "--no-preserve-root", 6)) {
         return Some((Flow::Block, "removes the root of the file system"));
     }
@@ -124,6 +137,17 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
         .max_by_key(|(flow, _)| *flow)
 }
 
+/// `ssh-keygen -f x`: a new key in place of one that is there.
+fn new_key(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
+    let makes = |option: &str| is_letters(option, 't') || is_letters(option, 'N') || is_letters(option, 'f');
+    let looks = |option: &str| ["-l", "-y", "-e", "-i", "-p", "-c", "-R", "-F", "-H", "-s", "-Y"].contains(&option);
+    let mut files = values(&run.args, &["-f"]).into_iter();
+    let makes = options(&run.args).any(makes) && !options(&run.args).any(looks);
+    let lost =
+        makes && files.any(|file| precious.holds_secret(&file, &run.place) && precious.exists(&file, &run.place));
+    lost.then_some((Flow::Ask, "overwrites a secret that exists only once"))
+}
+
 /// Whether this is a drive of another system, or a folder at its root.
 fn is_drive(path: &str) -> bool {
     let mut letters = path.chars();
@@ -131,7 +155,7 @@ fn is_drive(path: &str) -> bool {
     drive && letters.as_str().trim_matches(['/', '\\']).split(['/', '\\']).count() < 2
 }
 
-fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn modes(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let recursive = options(&run.args).any(|option| is_letters(option, 'R') || is_long(option, "--recursive", 4));
     if !recursive {
         return locks_out(run, precious);
@@ -149,7 +173,7 @@ fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// `chmod 000 /`: one folder is enough if everything is in it.
-fn locks_out(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn locks_out(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let mut rest = run.args.iter().filter(|arg| !arg.text.starts_with("--"));
     let change = rest.next().filter(|_| run.name.ends_with("chmod"))?;
     let takes =
@@ -163,7 +187,7 @@ fn locks_out(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// `tar --remove-files`, `rsync --remove-source-files`: what is copied is taken away.
-fn takes_sources(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn takes_sources(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     if !options(&run.args).any(|option| option.starts_with("--remove-")) {
         return None;
     }
@@ -185,14 +209,14 @@ fn unpacks_anywhere(run: &Run) -> Option<Wrong> {
 }
 
 /// The files that code of `awk` or `sed` writes: `print > "…"`, `w …`.
-fn filter_writes(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn filter_writes(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let files = run.args.iter().flat_map(|arg| filter::files(&run.name, &arg.text));
     let files = files.filter(|file| file.starts_with('/')).map(Field::literal);
     files.filter_map(|file| written(&file, &run.place, precious)).max_by_key(|(flow, _)| *flow)
 }
 
 /// `rsync --delete`: the destination becomes what the source is.
-fn mirrors(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn mirrors(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let deletes = options(&run.args).any(|option| option.starts_with("--del"));
     let into = operands(run).last().filter(|target| deletes && !target.text.contains(':'))?;
     match precious.worth(into, &run.place) {
@@ -202,7 +226,7 @@ fn mirrors(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// A program that nothing is known about, called as `rm -rf` is.
-fn like_removal(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn like_removal(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let has = |letter: char| options(&run.args).any(|option| is_letters(option, letter));
     if !(has('f') && (has('r') || has('R'))) {
         return None;
@@ -213,7 +237,7 @@ fn like_removal(run: &Run, precious: &Precious) -> Option<Wrong> {
     })
 }
 
-fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn moves(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let targets: Vec<&Field> = operands(run).collect();
     let (last, sources) = targets.split_last()?;
     let into = run.args.iter().find_map(|arg| arg.text.strip_prefix("--target-directory="));
@@ -228,7 +252,7 @@ fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// Another name for everything, by which it can be removed.
-fn renames(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn renames(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let binds = run.name != "mount" || options(&run.args).any(|option| option.contains("bind"));
     let everything = |source: &Field| !source.open() && precious.is_everything(source, &run.place);
     let source = operands(run).next().is_some_and(everything);
@@ -236,7 +260,7 @@ fn renames(run: &Run, precious: &Precious) -> Option<Wrong> {
 }
 
 /// `find … -delete`, and what it leaves to `rm`; commands run by `-exec` are deeds of their own, too.
-fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn search(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let writes = |option: &Field| matches!(option.text.as_str(), "-fprint" | "-fprint0" | "-fprintf" | "-fls");
     let lists = run.args.iter().zip(run.args.iter().skip(1)).filter(|(option, _)| writes(option));
     if let Some(wrong) = lists.filter_map(|(_, file)| written(file, &run.place, precious)).max_by_key(|(flow, _)| *flow)
@@ -248,11 +272,13 @@ fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
     if !deletes && !removes {
         return None;
     }
-    let selection = selection(&run.args);
+    let selections = selections(&run.args);
     let roots = find_roots(&run.args);
     // Without tests it finds what is hidden as well: all that makes the root worth something.
-    let whole = roots.iter().filter(|_| selection == Selection::All).map(|root| precious.worth(root, &run.place));
-    let below = roots.iter().filter(|_| deletes).map(|root| precious.worth(&found_below(root, &selection), &run.place));
+    let all = selections.contains(&Selection::All);
+    let whole = roots.iter().filter(|_| all).map(|root| precious.worth(root, &run.place));
+    let found = |root| selections.iter().map(move |selection| found_below(root, selection));
+    let below = roots.iter().filter(|_| deletes).flat_map(found).map(|found| precious.worth(&found, &run.place));
     let wrongs = whole.chain(below).filter_map(|worth| match worth {
         Worth::Vital(what) => Some((Flow::Block, what)),
         Worth::Doubtful(what) => Some((Flow::Ask, what)),
@@ -270,15 +296,19 @@ fn kill(run: &Run) -> Option<Wrong> {
     // The first word may be a signal; `-0` and `-l` only ask.
     let asks = words.first().is_some_and(|first| matches!(*first, "-0" | "-l" | "-L"));
     let mut rest = words.iter().skip(usize::from(words.first() == Some(&"-s")) * 2);
-    (!asks && rest.any(|word| *word == "1")).then_some((Flow::Ask, "ends the first process, and all others with it"))
+    // In a container the first process is the container's.
+    (!asks && !run.place.elsewhere && rest.any(|word| *word == "1"))
+        .then_some((Flow::Ask, "ends the first process, and all others with it"))
 }
 
 /// Processes by their names: all of them, if every name fits.
 fn kill_by_name(run: &Run) -> Option<Wrong> {
     let every = operands(run).any(|name| name.text.chars().all(|next| ".*^$+?".contains(next)) && !name.open());
-    let of_user =
-        options(&run.args).any(|option| is_letters(option, 'u') || is_letters(option, 'U') || option == "--user");
-    (every || of_user).then_some((Flow::Ask, "ends every process of somebody"))
+    let is_signal = |option: &&str| matches!(option.trim_start_matches(['-', 'S', 'I', 'G']), "HUP" | "QUIT" | "URG");
+    let of_user = options(&run.args)
+        .filter(|option| !is_signal(option) && !option.contains("USR") && !option.ends_with("BUS"))
+        .any(|option| is_letters(option, 'u') || is_letters(option, 'U') || option == "--user");
+    (every || of_user).then_some((Flow::Ask, "ends every process of a user"))
 }
 
 fn service(run: &Run) -> Option<Wrong> {
@@ -287,7 +317,61 @@ fn service(run: &Run) -> Option<Wrong> {
     let target = |word: &&str| word.strip_suffix(".target").is_some_and(|state| STATES.contains(&state));
     let starts = matches!(words.first(), Some(&("start" | "isolate" | "restart" | "default" | "set-default")));
     let off = (starts && words.iter().any(target)) || words.first().is_some_and(|word| STATES.contains(word));
+    let ends = |word: &&str| matches!(*word, "kill-session" | "kill-user" | "terminate-session" | "terminate-user");
+    if run.name == "loginctl" && words.first().is_some_and(ends) {
+        return Some((Flow::Ask, "ends every process of a user"));
+    }
     off.then_some((Flow::Block, "switches the machine off or destroys a volume"))
+}
+
+/// What a message to the manager of the machine or of its sessions asks for.
+fn by_bus(run: &Run) -> Option<Wrong> {
+    const CALLS: &[&str] = &[
+        "Halt",
+        "HybridSleep",
+        "Hibernate",
+        "KExec",
+        "KillSession",
+        "KillUser",
+        "PowerOff",
+        "Reboot",
+        "Suspend",
+        "TerminateUser",
+    ];
+    let is_call = |arg: &Field| {
+        let call = arg.text.rsplit('.').next().unwrap_or_default();
+        CALLS.iter().any(|known| call.strip_suffix("WithFlags").unwrap_or(call) == *known)
+    };
+    run.args.iter().any(is_call).then_some((Flow::Ask, "switches the machine off, or ends what runs on it"))
+}
+
+/// Programs of the system that are taken away: all that a pattern fits, or what others need.
+fn packages(run: &Run) -> Option<Wrong> {
+    let removes = |word: &str| {
+        matches!(
+            word,
+            "autoremove"
+                | "del"
+                | "erase"
+                | "purge"
+                | "remove"
+                | "rm"
+                | "--erase"
+                | "--purge"
+                | "--remove"
+                | "-P"
+                | "-r"
+        ) || run.name == "pacman" && word.starts_with("-R")
+            || run.name == "rpm" && is_letters(word, 'e')
+    };
+    let every = |arg: &Field| arg.text.contains('*') && arg.text.bytes().all(|byte| b"*.^$".contains(&byte));
+    let forced = |arg: &Field| {
+        matches!(arg.text.as_str(), "--nodeps" | "-Rdd")
+            || (arg.text.starts_with("--force-") && arg.text != "--force-yes")
+    };
+    let removal = run.args.iter().any(|arg| removes(&arg.text));
+    let wrong = run.args.iter().any(|arg| every(arg) || forced(arg));
+    (removal && wrong).then_some((Flow::Ask, "removes programs that the system needs"))
 }
 
 fn switch_off(run: &Run) -> Option<Wrong> {
@@ -326,7 +410,7 @@ fn formats(run: &Run) -> Option<Wrong> {
     (!operands(run).all(|target| image(&target))).then_some((Flow::Block, "formats a disk"))
 }
 
-fn overwriting(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn overwriting(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     operands(run).find_map(|target| match precious.worth(target, &run.place) {
         _ if precious.is_secret(target, &run.place) => Some((Flow::Ask, "removes a secret that exists only once")),
         Worth::Vital(what) => Some((Flow::Block, what)),

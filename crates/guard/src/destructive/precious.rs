@@ -1,4 +1,4 @@
-//! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
+//! Rates paths: losing a path is a disaster, doubtful, or ordinary work.
 
 mod folders;
 
@@ -11,38 +11,38 @@ use std::{
 };
 
 use crate::{
-    field::{Field, Place, is_pattern},
+    field::{Field, ShellPlace, is_pattern},
     path, program,
 };
 use folders::{BELOW, KEY_FOLDERS, KEYS, PASSING, REMADE, SYSTEM};
 
-/// How bad it is to lose something.
+/// How bad a loss is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worth {
     /// A disaster.
     Vital(&'static str),
     /// A person should look.
     Doubtful(&'static str),
-    /// Everyday work.
+    /// Ordinary work.
     Common,
 }
 
 /// What is precious here.
-pub(super) struct Precious {
+pub(super) struct PreciousPaths {
     cwd: PathBuf,
     home: Option<PathBuf>,
     /// The same two once links are followed; looked up when first needed.
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
     resolver: RefCell<path::Resolver>,
     /// What fields may name in the last folders: several questions are asked about each.
-    named: RefCell<Named>,
+    named: RefCell<NamedTexts>,
     /// The last folders, and whether nothing in them is precious.
     quiet: RefCell<Option<(Arc<[PathBuf]>, bool)>>,
 }
 
 /// What texts may name in some folders.
 #[derive(Default)]
-struct Named {
+struct NamedTexts {
     folders: Arc<[PathBuf]>,
     texts: HashMap<Rc<str>, Spread>,
     /// The last of them.
@@ -56,9 +56,9 @@ struct Spread {
     worth: Option<(bool, Worth)>,
 }
 
-impl Precious {
-    pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Precious {
-        Precious {
+impl PreciousPaths {
+    pub(super) fn new(cwd: &Path, home: Option<&Path>) -> PreciousPaths {
+        PreciousPaths {
             cwd: path::tidy(cwd),
             home: home.map(path::tidy),
             real: OnceCell::new(),
@@ -85,7 +85,16 @@ impl Precious {
     }
 
     /// The worth of what a field names, wherever it may be.
-    pub(super) fn worth(&self, target: &Field, place: &Place) -> Worth {
+    pub(super) fn worth(&self, target: &Field, place: &ShellPlace) -> Worth {
+        if !place.unwritten.is_empty() {
+            let there = place.written_out();
+            // Of a folder whose beginning is not known either, nothing can be said.
+            let named = place.unwritten_paths(target).filter(|path| !path.open() || !path.text.is_empty());
+            let worst = named.map(|path| self.worth(&path, &there)).reduce(worse).unwrap_or(Worth::Common);
+            let mut here = place.clone();
+            here.unwritten = Arc::default();
+            return worse(self.worth(target, &here), worst);
+        }
         if target.open() {
             return self.worth_of_unknown(target, place);
         }
@@ -121,7 +130,7 @@ impl Precious {
     }
 
     /// Whether it is something precious as seen from a folder above.
-    fn is_above(&self, target: &Field, place: &Place) -> bool {
+    fn is_above(&self, target: &Field, place: &ShellPlace) -> bool {
         let is_precious = |path: PathBuf| {
             self.is_home(&path)
                 || self.holds_cwd(&path)
@@ -132,8 +141,9 @@ impl Precious {
     }
 
     /// Whether it is a plain path in folders where nothing is precious, links apart; most targets are.
-    pub(super) fn is_ordinary(&self, target: &Field, place: &Place) -> bool {
-        if target.glob || target.open() || !path::is_plain(&target.text) || !place.mounts.is_empty() {
+    pub(super) fn is_ordinary(&self, target: &Field, place: &ShellPlace) -> bool {
+        let plain = !target.glob && !target.open() && path::is_plain(&target.text);
+        if !plain || !place.mounts.is_empty() || !place.unwritten.is_empty() {
             return false;
         }
         let mut last = self.quiet.borrow_mut();
@@ -161,24 +171,21 @@ impl Precious {
     }
 
     /// Whether it is the folder of the project itself, or only something in it.
-    pub(super) fn is_project(&self, target: &Field, place: &Place) -> bool {
+    pub(super) fn is_project(&self, target: &Field, place: &ShellPlace) -> bool {
         self.paths(target, place).iter().all(|path| {
             let path = without_wildcard(path);
             path.starts_with(&self.cwd) && !self.is_home(&path) && path != Path::new("/")
         })
     }
 
-    /// Whether it is the home or the root, or everything in one of them.
-    pub(super) fn is_everything(&self, target: &Field, place: &Place) -> bool {
-        !self.is_ordinary(target, place)
-            && self.paths(target, place).iter().any(|path| {
-                let path = without_wildcard(path);
-                self.is_home(&path) || path == Path::new("/")
-            })
+    /// Whether it is the home, the folder of all homes or the root, or everything in one of them.
+    pub(super) fn is_everything(&self, target: &Field, place: &ShellPlace) -> bool {
+        let is_all = |path: &Path| self.is_home(path) || matches!(path.to_str(), Some("/" | "/home" | "/Users"));
+        !self.is_ordinary(target, place) && self.paths(target, place).iter().any(|path| is_all(&without_wildcard(path)))
     }
 
     /// Whether it is a whole folder of the home that programs cannot make again, or everything in one: `~/work`.
-    pub(super) fn is_home_folder(&self, target: &Field, place: &Place) -> bool {
+    pub(super) fn is_home_folder(&self, target: &Field, place: &ShellPlace) -> bool {
         if target.open() || self.is_ordinary(target, place) {
             return false;
         }
@@ -195,13 +202,20 @@ impl Precious {
     }
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
-    pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
+    pub(super) fn is_system(&self, target: &Field, place: &ShellPlace) -> bool {
         let leads_on = |path: &Path| is_in_any(path, &["/proc/self/root", "/proc/self/cwd"]);
         let of_process = |path: &Path| path::is_in_folder(path, Path::new("/proc/self")) && !leads_on(path);
-        let own = |path: &Path| is_in_any(path, PASSING) || of_process(path);
+        // Devices are known by their names.
+        let own = |path: &Path| is_in_any(path, PASSING) || is_in_any(path, &["/dev"]) || of_process(path);
         let system = |path: &Path| is_in_any(path, BELOW) && !own(path) && !self.is_new(path);
         // `/proc/self/root/etc` is `/etc`.
-        let named = |path: &PathBuf| if leads_on(path) { system(&self.real_place(path)) } else { system(path) };
+        let named = |path: &PathBuf| {
+            if leads_on(path) {
+                system(&self.real_place(path))
+            } else {
+                system(path) || (target.glob && fits_below(path, BELOW))
+            }
+        };
         !target.open() && !self.is_ordinary(target, place) && self.paths(target, place).iter().any(named)
     }
 
@@ -211,22 +225,39 @@ impl Precious {
         depth > 1 && !self.resolver.borrow_mut().look(path).1
     }
 
-    /// Whether it is one of the user's secrets, which exist only once.
-    pub(super) fn is_secret(&self, target: &Field, place: &Place) -> bool {
+    /// Whether it is one of the user's secrets, which exist only once: a pattern for their folder may be.
+    pub(super) fn is_secret(&self, target: &Field, place: &ShellPlace) -> bool {
+        if !place.unwritten.is_empty() {
+            let (mut here, there) = (place.clone(), place.written_out());
+            here.unwritten = Arc::default();
+            return self.is_secret(target, &here)
+                || place.unwritten_paths(target).any(|path| self.is_secret(&path, &there));
+        }
         let looks = !target.open() && !self.is_ordinary(target, place);
         let Some(home) = self.home.as_deref().filter(|_| looks) else { return false };
+        let is_kept = |name: &str| {
+            const SECRET: [&str; 3] = [".ssh", ".gnupg", ".password-store"];
+            // A pattern for everything says nothing of secrets.
+            let names = target.glob && !without_wildcard(Path::new(name)).as_os_str().is_empty();
+            SECRET.iter().any(|known| name == *known || (names && path::fits(name, known)))
+        };
         let secret = |path: &PathBuf| {
             let inside = Some(path.as_os_str().as_encoded_bytes()).filter(|_| path::is_in_folder(path, home));
             let inside = inside.and_then(|path| path.get(home.as_os_str().len()..)).unwrap_or_default();
             let first = inside.strip_prefix(b"/").unwrap_or(inside).split(|byte| *byte == b'/').next();
-            matches!(first, Some(b".ssh" | b".gnupg" | b".password-store"))
+            first.and_then(|first| std::str::from_utf8(first).ok()).is_some_and(is_kept)
         };
         let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
         self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
+    /// Whether it is there.
+    pub(super) fn exists(&self, target: &Field, place: &ShellPlace) -> bool {
+        self.paths(target, place).iter().any(|path| self.resolver.borrow_mut().look(path).1)
+    }
+
     /// Whether it is a file whose content is one of the user's secrets, not what people edit or publish beside them.
-    pub(super) fn holds_secret(&self, target: &Field, place: &Place) -> bool {
+    pub(super) fn holds_secret(&self, target: &Field, place: &ShellPlace) -> bool {
         let name = path::base_name(&target.text);
         let edited = matches!(&*name, "config" | "gpg.conf" | "gpg-agent.conf") || name.starts_with("authorized_keys");
         let secret = !edited && !name.ends_with(".pub") && self.is_secret(target, place);
@@ -234,7 +265,7 @@ impl Precious {
     }
 
     /// Whether it is one of the files that decide who may log in.
-    pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
+    pub(super) fn is_key(&self, target: &Field, place: &ShellPlace) -> bool {
         if target.open() || self.is_ordinary(target, place) {
             return false;
         }
@@ -252,13 +283,17 @@ impl Precious {
     }
 
     /// A path of which only the beginning is known: what if nothing follows?
-    fn worth_of_unknown(&self, target: &Field, place: &Place) -> Worth {
+    fn worth_of_unknown(&self, target: &Field, place: &ShellPlace) -> Worth {
         const UNKNOWN: Worth = Worth::Doubtful("removes something that is not written out");
         // Only the user's own variables are missing: what counts is what happens when they are empty.
         if let Some(hollow) = &target.hollow {
             let parts = Path::new(hollow).components();
             let vague = parts.clone().any(|part| matches!(part.as_os_str().to_str(), Some(".git" | "..")));
             let empty = Field { glob: target.glob, ..Field::literal(hollow.as_str()) };
+            // `"$X"*` is everything in any folder that `X` may name, even the root.
+            let whatever =
+                target.glob && target.text.is_empty() && without_wildcard(Path::new(hollow)).as_os_str().is_empty();
+            let vague = vague || whatever && !hollow.is_empty();
             let harmless = hollow.is_empty() || self.worth(&empty, place) == Worth::Common;
             return if harmless && !vague { Worth::Common } else { UNKNOWN };
         }
@@ -274,7 +309,7 @@ impl Precious {
             // Something in the project, unless nothing follows: then the project itself.
             _ if !known.glob
                 && self.paths(&known, place).iter().all(|path| *path == self.cwd)
-                && target.text.ends_with("./") =>
+                && (target.listed || target.text.ends_with("./")) =>
             {
                 Worth::Common
             }
@@ -285,7 +320,7 @@ impl Precious {
     /// Whether what follows the unknown part has a name that nothing precious has: `$(…)/doc`.
     fn ends_commonly(&self, target: &Field) -> bool {
         let Some((_, inside)) = target.tail.as_deref().and_then(|tail| tail.split_once('/')) else { return false };
-        // What a search finds may be anywhere, whatever it is called.
+        // What a search finds may be anywhere, under any name.
         if target.listed {
             return false;
         }
@@ -300,13 +335,13 @@ impl Precious {
     }
 
     /// Everything the field may name.
-    fn paths(&self, target: &Field, place: &Place) -> Rc<[PathBuf]> {
+    fn paths(&self, target: &Field, place: &ShellPlace) -> Rc<[PathBuf]> {
         if !place.mounts.is_empty() {
             return paths(target, place).into();
         }
         let mut named = self.named.borrow_mut();
         if !Arc::ptr_eq(&named.folders, &place.folders) {
-            *named = Named { folders: Arc::clone(&place.folders), ..Named::default() };
+            *named = NamedTexts { folders: Arc::clone(&place.folders), ..NamedTexts::default() };
         }
         if let Some((_, paths)) = named.last.as_ref().filter(|(text, _)| **text == *target.text) {
             return Rc::clone(paths);
@@ -338,6 +373,16 @@ impl Precious {
                     worst = worse(worst, self.plain(candidate, false));
                 }
             }
+            // `.*` fits the history of the project as well, which `*` does not.
+            let shows_hidden =
+                path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with('.'));
+            let history = |root: &Path| matches_path(path, &root.join(".git"));
+            if shows_hidden && self.cwd.ancestors().any(history) {
+                worst = worse(worst, Worth::Vital("removes or changes the history of the project"));
+            }
+            if fits_below(path, BELOW) {
+                worst = worse(worst, Worth::Doubtful("removes or changes files of the system"));
+            }
         }
         worst
     }
@@ -349,6 +394,9 @@ impl Precious {
         }
         if self.is_home(path) {
             return Worth::Vital("removes or changes the home folder");
+        }
+        if is_drive(path) || (contents && matches!(path.to_str(), Some("/media" | "/mnt"))) {
+            return Worth::Doubtful("removes or changes all that is on a drive");
         }
         if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| path::is_same(Path::new(folder), path))) {
             return Worth::Common;
@@ -371,7 +419,9 @@ impl Precious {
         if self.is_repository(path) {
             return Worth::Vital("removes or changes the history of the project");
         }
-        if is_in_any(path, BELOW) && !path::is_in_folder(path, Path::new("/dev/shm")) {
+        // `/usr/local/go` is what a person has unpacked there.
+        let unpacked = path.parent() == Some(Path::new("/usr/local"));
+        if is_in_any(path, BELOW) && !unpacked && !path::is_in_folder(path, Path::new("/dev/shm")) {
             return Worth::Doubtful("removes or changes files of the system");
         }
         Worth::Common
@@ -396,12 +446,30 @@ impl Precious {
     }
 }
 
+/// Whether it is where a drive is mounted, or a folder of another system on one.
+fn is_drive(path: &Path) -> bool {
+    let parts = path.to_str().unwrap_or_default().split('/').skip(1).collect::<Vec<_>>();
+    let is_letter = |name: &str| name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    match parts.as_slice() {
+        ["Volumes" | "media", _] | ["media", _, _] | ["run", "media", _, _] => true,
+        ["mnt", drive] | ["mnt", drive, "Users" | "Windows" | "Program Files" | "ProgramData"] => is_letter(drive),
+        _ => false,
+    }
+}
+
 fn is_in_any(path: &Path, folders: &[&str]) -> bool {
     folders.iter().any(|folder| path::is_in_folder(path, Path::new(folder)))
 }
 
+/// Whether the first part of a pattern may be one of these folders of the root, and something is named in it.
+fn fits_below(pattern: &Path, folders: &[&str]) -> bool {
+    let mut parts = pattern.components().skip(1).filter_map(|part| part.as_os_str().to_str());
+    let Some(first) = parts.next().filter(|first| is_pattern(first)) else { return false };
+    parts.next().is_some() && folders.iter().any(|folder| path::fits(first, folder.trim_start_matches('/')))
+}
+
 /// Everything the field may name.
-fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
+fn paths(target: &Field, place: &ShellPlace) -> Vec<PathBuf> {
     if target.text.is_empty() {
         return Vec::new();
     }

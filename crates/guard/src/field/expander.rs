@@ -1,16 +1,15 @@
 //! Words become fields: braces, tildes, variables, substitutions.
 
-use ollm_shell::{List, Piece, Word, bare};
+use ollm_shell::{List, Piece, Word, bare, wrapper};
 
 use super::{
-    Field, Fields, Outer, Place, Variables, brace,
+    Field, Fields, OuterScript, ShellPlace, Variables, brace,
     output::is_silent,
-    partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
+    partial::{MOST_WAYS, PartialFields, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
 };
-use crate::text;
 
-/// Stands for a stream of which nobody has seen what is in it.
+/// Stands for a stream of unknown content.
 pub(crate) const UNSEEN_STREAM: &str = "/dev/fd/63";
 
 /// How far values of variables are followed into one another.
@@ -19,9 +18,9 @@ pub(crate) const FARTHEST: usize = 8;
 /// The words of a script's text and what they expand to.
 pub(crate) struct Expander<'a> {
     pub(crate) variables: &'a Variables<'a>,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a ShellPlace,
     /// What is set around the script.
-    pub(crate) outer: &'a Outer,
+    pub(crate) outer: &'a OuterScript,
     /// What `read` finds, where that is known.
     pub(crate) fed: &'a [Field],
 }
@@ -30,8 +29,8 @@ impl<'a> Expander<'a> {
     /// For words at this place.
     pub(crate) fn new(
         variables: &'a Variables<'a>,
-        place: &'a Place,
-        outer: &'a Outer,
+        place: &'a ShellPlace,
+        outer: &'a OuterScript,
         fed: &'a [Field],
     ) -> Expander<'a> {
         Expander { variables, place, outer, fed }
@@ -66,9 +65,9 @@ impl<'a> Expander<'a> {
             && !self.separators_change()
         {
             let texts: Vec<String> = texts.iter().filter(|text| is_new(alike(text))).cloned().collect();
-            let mut ways = vec![Partial::default()];
+            let mut ways = vec![PartialFields::default()];
             choose(&mut ways, &texts, *quoted);
-            return ways.into_iter().map(Partial::finish).collect();
+            return ways.into_iter().map(PartialFields::finish).collect();
         }
         let mut choices = self.word(word, far);
         choices.retain(|choice| is_new(choice.iter().all(|field| field.known().is_some_and(alike))));
@@ -131,9 +130,9 @@ impl<'a> Expander<'a> {
     fn braced(&self, texts: &[String]) -> Vec<Fields> {
         let mut ways = vec![Fields::new()];
         for text in texts {
-            let mut partial = vec![Partial::default()];
+            let mut partial = vec![PartialFields::default()];
             self.plain(&mut partial, text, true);
-            let fields: Vec<Fields> = partial.into_iter().map(Partial::finish).collect();
+            let fields: Vec<Fields> = partial.into_iter().map(PartialFields::finish).collect();
             ways = combined(ways, &fields);
             ways.truncate(MOST_WAYS);
         }
@@ -141,7 +140,7 @@ impl<'a> Expander<'a> {
     }
 
     fn pieces(&self, word: &'a [Piece], far: usize) -> Vec<Fields> {
-        let mut ways = vec![Partial::default()];
+        let mut ways = vec![PartialFields::default()];
         for (index, piece) in word.iter().enumerate() {
             match piece {
                 // Joined with other text, or empty, shells make different things of it.
@@ -151,7 +150,7 @@ impl<'a> Expander<'a> {
                 _ => self.piece(&mut ways, piece, index == 0, None, far),
             }
         }
-        ways.into_iter().map(Partial::finish).collect()
+        ways.into_iter().map(PartialFields::finish).collect()
     }
 
     /// The file that a program gets for a process substitution, by what is known of what that prints.
@@ -165,10 +164,10 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// One piece; `quoted` says whether values stay in one field, whatever the piece says.
+    /// One piece; `quoted` overrides the piece in whether values stay in one field.
     pub(super) fn piece(
         &self,
-        ways: &mut Vec<Partial>,
+        ways: &mut Vec<PartialFields>,
         piece: &'a Piece,
         first: bool,
         quoted: Option<bool>,
@@ -190,7 +189,15 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn parameter(&self, ways: &mut Vec<Partial>, name: &str, operator: &str, word: &'a Word, quoted: bool, far: usize) {
+    fn parameter(
+        &self,
+        ways: &mut Vec<PartialFields>,
+        name: &str,
+        operator: &str,
+        word: &'a Word,
+        quoted: bool,
+        far: usize,
+    ) {
         let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
         match operator {
             // The command runs only if the variable has a value, so the value is what counts.
@@ -204,29 +211,49 @@ impl<'a> Expander<'a> {
                     Values::Unset => given.iter_mut().for_each(|way| way.open().lose_unset("set")),
                     _ => self.variable(&mut given, name, quoted, far),
                 }
-                for (index, piece) in word.iter().enumerate() {
-                    match piece {
-                        // Text in a default counts as quoted, but for a tilde at its start.
-                        Piece::Quoted(text) if index == 0 && !quoted && text.starts_with('~') => {
-                            self.plain(ways, text, true);
-                        }
-                        _ => self.piece(ways, piece, index == 0, Some(quoted), far + 1),
-                    }
+                self.otherwise(ways, given, word, quoted, far);
+            }
+            // What the script is given, if it is known whether it is given anything.
+            ":-" | "-" if is_number(name) && far < FARTHEST && !self.variables.positional_change => {
+                let mut given = ways.clone();
+                match &self.outer.positional {
+                    Some(_) => self.positional(&mut given, name, quoted),
+                    None => given.iter_mut().for_each(|way| way.open().lose_unset("set")),
                 }
-                ways.extend(given);
-                if ways.len() > MOST_WAYS {
-                    lose(ways);
-                    ways.truncate(1);
-                }
+                self.otherwise(ways, given, word, quoted, far);
             }
             "" if word.is_empty() => self.positional(ways, name, quoted),
             _ => lose(ways),
         }
     }
 
+    /// The default of a variable, beside what it may be.
+    fn otherwise(
+        &self,
+        ways: &mut Vec<PartialFields>,
+        given: Vec<PartialFields>,
+        word: &'a Word,
+        quoted: bool,
+        far: usize,
+    ) {
+        for (index, piece) in word.iter().enumerate() {
+            match piece {
+                // Text in a default counts as quoted, but for a tilde at its start.
+                Piece::Quoted(text) if index == 0 && !quoted && text.starts_with('~') => self.plain(ways, text, true),
+                _ => self.piece(ways, piece, index == 0, Some(quoted), far + 1),
+            }
+        }
+        ways.extend(given);
+        if ways.len() > MOST_WAYS {
+            lose(ways);
+            ways.truncate(1);
+        }
+    }
+
     /// `$1`, `$@` and the like.
-    fn positional(&self, ways: &mut [Partial], name: &str, quoted: bool) {
-        // The number of the shell: digits that nobody chooses. `$!` may be empty, and `$#` and `$?` can be chosen.
+    fn positional(&self, ways: &mut [PartialFields], name: &str, quoted: bool) {
+        // The number of the shell: digits that a script cannot choose. `$!` may be empty, and `$#` and `$?` can be
+        // chosen.
         if name == "$" {
             return push(ways, "0");
         }
@@ -256,7 +283,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    pub(super) fn plain(&self, ways: &mut Vec<Partial>, text: &str, first: bool) {
+    pub(super) fn plain(&self, ways: &mut Vec<PartialFields>, text: &str, first: bool) {
         let mut text = text;
         // `of=~/x`: some shells take it for an assignment.
         if first && let Some(at) = assigned_home(text) {
@@ -276,7 +303,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn tilde(&self, ways: &mut Vec<Partial>, user: &str) {
+    fn tilde(&self, ways: &mut Vec<PartialFields>, user: &str) {
         match user {
             "" => self.variable(ways, "HOME", true, 0),
             "+" => self.variable(ways, "PWD", true, 0),
@@ -293,7 +320,7 @@ impl<'a> Expander<'a> {
         self.variables.separators_change || self.outer.separators_change
     }
 
-    fn variable(&self, ways: &mut Vec<Partial>, name: &str, quoted: bool, far: usize) {
+    fn variable(&self, ways: &mut Vec<PartialFields>, name: &str, quoted: bool, far: usize) {
         // With other separators a value may fall apart anywhere.
         let whole = quoted || !self.separators_change();
         match &*self.values(name, far) {
@@ -305,11 +332,16 @@ impl<'a> Expander<'a> {
     }
 }
 
+/// Whether a parameter is one of those that a script is given.
+fn is_number(name: &str) -> bool {
+    name != "0" && !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Where the value begins in a word that looks like an assignment of the person's own home. A name does not begin with a digit.
 fn assigned_home(text: &str) -> Option<usize> {
     let at = text.find('=')?;
     let is_home = text.get(at + 1..).is_some_and(|value| value == "~" || value.starts_with("~/"));
-    let is_name = text::is_assignment(text) && !text.starts_with(|first: char| first.is_ascii_digit());
+    let is_name = wrapper::is_assignment(text) && !text.starts_with(|first: char| first.is_ascii_digit());
     (is_home && is_name).then_some(at + 1)
 }
 

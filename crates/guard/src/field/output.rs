@@ -1,4 +1,4 @@
-//! What a substitution prints, for the few commands whose answer is known.
+//! The output of substitutions, for the few commands whose output is known.
 
 use std::rc::Rc;
 
@@ -51,8 +51,13 @@ impl<'a> Expander<'a> {
         }
         let mut texts = Vec::new();
         for fields in self.ways(words, far + 1) {
-            let words: Vec<&str> = fields.iter().map(|field| field.known()).collect::<Option<_>>()?;
-            texts.extend(self.printed(&words)?);
+            let words: Option<Vec<&str>> = fields.iter().map(|field| field.known()).collect();
+            match words {
+                Some(words) => texts.extend(self.printed(&words)?),
+                // Wherever it is, it is new.
+                None if name == Some("mktemp") => texts.push(NEW_FILE.to_owned()),
+                None => return None,
+            }
         }
         (texts.len() <= MOST_WAYS).then_some(texts)
     }
@@ -77,15 +82,15 @@ impl<'a> Expander<'a> {
             ["which", name] | ["command", "-v", name] if !name.starts_with('-') && !name.contains('/') => {
                 one(format!("/usr/local/bin/{name}"))
             }
-            [name, rest @ ..] if !rest.concat().contains('/') => one(program::printed_word(name)?.to_owned()),
-            _ => None,
+            [name, rest @ ..] => one(self.own_name(program::printed_word(name, rest)?)),
+            [] => None,
         }
     }
 
     /// Whether a substitution is one program that prints its own code.
     pub(super) fn prints_its_own_code(&self, list: &'a List) -> bool {
-        let words = simple(list)
-            .filter(|words| words.first().and_then(|word| bare(word)).is_some_and(program::prints_its_own_code));
+        let words =
+            simple(list).filter(|words| words.first().and_then(|word| bare(word)).is_some_and(prints_its_own_code));
         let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
         words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))
     }
@@ -96,15 +101,22 @@ fn is_answer_known(name: &str) -> bool {
     const KNOWN: Names<32> = Names::of(&[&[
         "basename", "command", "dirname", "echo", "git", "mktemp", "printf", "pwd", "readlink", "realpath", "which",
     ]]);
-    KNOWN.tables_with(name) != 0 || program::printed_word(name).is_some()
+    KNOWN.tables_with(name) != 0 || program::prints_a_word(name)
 }
 
 /// Whether a list is one program of whose output nothing is known; most are.
 pub(super) fn is_silent(list: &List) -> bool {
     let name = simple(list).and_then(|words| words.first()).and_then(|word| bare(word));
     name.is_some_and(|name| {
-        !is_answer_known(name) && !program::prints_its_own_code(name) && !lists_files(&path::base_name(name))
+        !is_answer_known(name) && !prints_its_own_code(name) && !lists_files(&path::base_name(name))
     })
+}
+
+/// Whether a program prints code of its own making, found by its name or where a script writes no program of its own.
+fn prints_its_own_code(name: &str) -> bool {
+    const INSTALLED: &[&str] = &["/bin/", "/home/linuxbrew/", "/nix/", "/opt/homebrew/", "/usr/"];
+    let is_installed = INSTALLED.iter().any(|folder| name.starts_with(folder)) && !name.contains("..");
+    program::prints_its_own_code(if is_installed { path::base_name(name) } else { name.into() }.as_ref())
 }
 
 /// The words of a list that is one plain command.
@@ -129,6 +141,9 @@ pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
     (plain && arguments.next().is_none()).then_some(text)
 }
 
+/// What `mktemp` makes where nothing says otherwise.
+const NEW_FILE: &str = "/tmp/tmp.new";
+
 /// The file that `mktemp` makes, by its template or in the folder for such files.
 fn temporary(arguments: &[&str]) -> Option<String> {
     let (mut folder, mut template) = (None, None);
@@ -147,7 +162,7 @@ fn temporary(arguments: &[&str]) -> Option<String> {
     match (folder, template) {
         (Some(folder), template) => Some(format!("{folder}/{}", template.unwrap_or("tmp.new"))),
         (None, Some(template)) => Some(template.to_owned()),
-        (None, None) => Some("/tmp/tmp.new".to_owned()),
+        (None, None) => Some(NEW_FILE.to_owned()),
     }
 }
 
@@ -163,13 +178,13 @@ fn parent(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::{Outer, Place, Variables};
+    use crate::field::{OuterScript, ShellPlace, Variables};
 
     /// How many substitutions are looked at to expand so many of them, each in the one before.
     fn looks(depth: usize) -> usize {
         let list = ollm_shell::parse(&format!("{}pwd{}", "echo $(".repeat(depth), ")".repeat(depth)), 0).unwrap();
         let variables = Variables::of_list(&list);
-        let (place, outer) = (Place::default(), Outer::default());
+        let (place, outer) = (ShellPlace::default(), OuterScript::default());
         let words = simple(&list).unwrap();
         Expander::new(&variables, &place, &outer, &[]).words(words);
         variables.looks.get()

@@ -7,18 +7,18 @@ pub(super) const MOST_WAYS: usize = 64;
 
 /// Fields under construction.
 #[derive(Clone, Default)]
-pub(super) struct Partial {
+pub(super) struct PartialFields {
     pub(super) done: Fields,
     pub(super) current: Option<Field>,
 }
 
-impl Partial {
+impl PartialFields {
     pub(super) fn open(&mut self) -> &mut Field {
         self.current.get_or_insert_with(|| Field::literal(""))
     }
 
     /// The same, going on with another field.
-    pub(super) fn with(&self, field: &Field) -> Partial {
+    pub(super) fn with(&self, field: &Field) -> PartialFields {
         let mut way = self.clone();
         way.open().append(field);
         way
@@ -46,20 +46,20 @@ impl Partial {
     }
 }
 
-pub(super) fn push(ways: &mut [Partial], text: &str) {
+pub(super) fn push(ways: &mut [PartialFields], text: &str) {
     for way in ways {
         way.open().push(text);
     }
 }
 
-pub(super) fn lose(ways: &mut [Partial]) {
+pub(super) fn lose(ways: &mut [PartialFields]) {
     for way in ways {
         way.open().lose();
     }
 }
 
 /// Goes on with each of several fields.
-pub(super) fn go_on(ways: &mut Vec<Partial>, fields: &[Field]) {
+pub(super) fn go_on(ways: &mut Vec<PartialFields>, fields: &[Field]) {
     if ways.len() * fields.len() > MOST_WAYS {
         return lose(ways);
     }
@@ -72,7 +72,7 @@ pub(crate) fn is_pattern(text: &str) -> bool {
 }
 
 /// Goes on with each of several texts.
-pub(super) fn choose(ways: &mut Vec<Partial>, texts: &[String], quoted: bool) {
+pub(super) fn choose(ways: &mut Vec<PartialFields>, texts: &[String], quoted: bool) {
     if ways.len() * texts.len() > MOST_WAYS {
         lose(ways);
         return;

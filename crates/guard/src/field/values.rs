@@ -1,4 +1,4 @@
-//! What a variable may hold, and what surrounds the script that asks.
+//! The possible values of a variable, and the surroundings of the script that uses it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,14 +10,14 @@ use ollm_shell::Piece;
 
 use super::{
     Expander, FARTHEST, Field, Fields,
-    partial::{MOST_WAYS, Partial},
-    variables::{Assigned, KnownValues, Value, ValueKind},
+    partial::{MOST_WAYS, PartialFields},
+    variables::{Assigned, AssignedText, KnownValues, ValueKind},
 };
 use crate::program;
 
 /// What surrounds a script: the one that runs it, and what that one has set.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outer {
+pub(crate) struct OuterScript {
     /// Variables that are set there, and every value they may have; nothing if some of them are not known.
     pub(crate) names: Rc<HashMap<String, Option<Vec<String>>>>,
     /// Whether any variable may be set there.
@@ -28,7 +28,7 @@ pub(crate) struct Outer {
     pub(crate) positional: Option<Fields>,
 }
 
-impl Outer {
+impl OuterScript {
     /// Adds a variable of which no value is known.
     pub(crate) fn taint(&mut self, name: &str) {
         Rc::make_mut(&mut self.names).insert(name.to_owned(), None);
@@ -39,7 +39,7 @@ impl Outer {
 #[derive(Clone, Debug)]
 pub(super) enum Values {
     Texts(Vec<String>),
-    /// Names of files that were listed, and values that hold what the user has set.
+    /// Names of files that were listed, and values of which only a part is known, or that hold what the user has set.
     Files(Fields),
     /// The user's value, or none.
     Unset,
@@ -117,7 +117,9 @@ impl<'a> Expander<'a> {
                         continue;
                     }
                     for fields in self.value(value, far + 1) {
-                        if let [field @ Field { hollow: Some(_), .. }] = fields.as_slice() {
+                        if let [field] = fields.as_slice()
+                            && (field.hollow.is_some() || field.is_partly_known())
+                        {
                             files.push(field.clone());
                             continue;
                         }
@@ -159,12 +161,18 @@ impl<'a> Expander<'a> {
         {
             return Values::Unknown;
         }
-        program::by_convention(name).map_or(Values::Unset, |program| Values::Texts(vec![program.to_owned()]))
+        program::by_convention(name).map_or(Values::Unset, |word| Values::Texts(vec![self.own_name(word)]))
+    }
+
+    /// A word that a program or a variable says; the name of the user is that of the home.
+    pub(super) fn own_name(&self, word: &str) -> String {
+        let home = self.place.home.as_deref().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str);
+        home.filter(|_| word == program::SELF).unwrap_or(word).to_owned()
     }
 
     /// A value is expanded like a quoted word: it is not split.
-    fn value(&self, value: &Value<'a>, far: usize) -> Vec<Fields> {
-        let mut ways = vec![Partial::default()];
+    fn value(&self, value: &AssignedText<'a>, far: usize) -> Vec<Fields> {
+        let mut ways = vec![PartialFields::default()];
         if let [way] = ways.as_mut_slice() {
             way.open();
         }
@@ -174,7 +182,7 @@ impl<'a> Expander<'a> {
         for (index, piece) in value.rest.iter().enumerate() {
             self.piece(&mut ways, piece, index == 0 && value.lead.is_empty(), Some(true), far);
         }
-        ways.into_iter().map(Partial::finish).collect()
+        ways.into_iter().map(PartialFields::finish).collect()
     }
 }
 

@@ -1,7 +1,8 @@
-//! Every value a script gives to its variables, wherever it does so.
+//! Collects every value that a script gives to its variables anywhere.
 //!
-//! Order does not count: a variable has every value that is assigned to it somewhere. One value that is not a literal
-//! makes the variable unknown. A name that is not literal makes every variable unknown that nothing else sets.
+//! The order does not matter: a variable has every value that is assigned to it anywhere. One value that is not a
+//! literal makes the variable unknown. An assignment to a name that is not literal makes all variables unknown that
+//! nothing else sets.
 
 use std::{
     borrow::Cow,
@@ -12,14 +13,14 @@ use std::{
     sync::Arc,
 };
 
-use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
+use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse, program_variable};
 
-use super::{Place, values::Values};
+use super::{ShellPlace, values::Values};
 use crate::names::QuickMap;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Value<'a> {
+pub(crate) struct AssignedText<'a> {
     pub(super) lead: &'a str,
     pub(super) rest: &'a [Piece],
     pub(super) kind: ValueKind,
@@ -41,7 +42,7 @@ pub(super) enum Assigned<'v, 'a> {
     /// Nothing.
     Never,
     /// These values.
-    Values(&'v [Value<'a>]),
+    Values(&'v [AssignedText<'a>]),
     /// What `read` finds.
     Read,
     /// Something that is not known.
@@ -50,7 +51,7 @@ pub(super) enum Assigned<'v, 'a> {
 
 #[derive(Debug)]
 enum Entry<'a> {
-    Values(Vec<Value<'a>>),
+    Values(Vec<AssignedText<'a>>),
     Read,
     Unknown,
 }
@@ -64,12 +65,12 @@ pub(super) struct KnownValues {
 }
 
 impl KnownValues {
-    pub(super) fn new(place: &Place, values: &Rc<Values>) -> KnownValues {
+    pub(super) fn new(place: &ShellPlace, values: &Rc<Values>) -> KnownValues {
         KnownValues { folders: Arc::clone(&place.folders), lost: place.lost, values: Rc::clone(values) }
     }
 
     /// The values, if they hold at this place.
-    pub(super) fn at(&self, place: &Place) -> Option<Rc<Values>> {
+    pub(super) fn at(&self, place: &ShellPlace) -> Option<Rc<Values>> {
         let holds = self.lost == place.lost && place.has_folders(&self.folders);
         holds.then(|| Rc::clone(&self.values))
     }
@@ -119,9 +120,6 @@ const DECLARERS: &[&str] = &["export", "declare", "local", "readonly", "typeset"
 /// Builtins that put something into the variables they name.
 const FILLERS: &[&str] = &["mapfile", "readarray", "getopts", "printf", "unset", "let", "wait", "coproc"];
 
-/// Variables whose text a shell expands or runs by itself.
-const EVALUATED: &[&str] = &["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV"];
-
 impl<'a> Variables<'a> {
     /// All assignments of a list and of everything inside it.
     pub(crate) fn of_list(list: &'a List) -> Variables<'a> {
@@ -154,9 +152,9 @@ impl<'a> Variables<'a> {
         self.looks.get() <= MOST_LOOKS
     }
 
-    fn add(&mut self, name: &str, value: Option<Value<'a>>) {
+    fn add(&mut self, name: &str, value: Option<AssignedText<'a>>) {
         self.separators_change |= name == "IFS";
-        self.evaluates |= EVALUATED.contains(&name);
+        self.evaluates |= program_variable(name).is_some_and(|variable| variable.holds.is_expanded());
         match (self.entries.get_mut(name), value) {
             (Some(Entry::Values(known)), Some(value)) => known.push(value),
             (Some(entry), _) => *entry = Entry::Unknown,
@@ -180,7 +178,10 @@ impl<'a> Variables<'a> {
                     let lasts = words.is_empty();
                     let changed = self.separators_change;
                     let value = assign.value.as_ref().filter(|_| lasts);
-                    self.add(&assign.name, value.map(|word| Value { lead: "", rest: word, kind: ValueKind::Assigned }));
+                    self.add(
+                        &assign.name,
+                        value.map(|word| AssignedText { lead: "", rest: word, kind: ValueKind::Assigned }),
+                    );
                     self.separators_change = changed || (lasts && assign.name == "IFS");
                     self.words(&assign.others);
                     self.words(&assign.value);
@@ -227,7 +228,7 @@ impl<'a> Variables<'a> {
                 | Piece::Hole(_) => false,
             });
         let kind = if listing { ValueKind::Listing } else { ValueKind::Element };
-        self.add(name, single.then_some(Value { lead: "", rest: word, kind }));
+        self.add(name, single.then_some(AssignedText { lead: "", rest: word, kind }));
     }
 
     fn builtin(&mut self, words: &'a [Word]) {
@@ -236,6 +237,13 @@ impl<'a> Variables<'a> {
         let Some((command, arguments)) = words.split_first() else { return };
         match bare(command).map(Cow::Borrowed).or_else(|| literal(command).map(Cow::Owned)).as_deref() {
             Some("eval") => self.evaluated(arguments),
+            Some("trap") => {
+                let text = arguments.iter().position(|word| !text_of(word).starts_with('-'));
+                let text = text.and_then(|at| arguments.get(at..=at)).unwrap_or_default();
+                if text.iter().all(|word| literal(word).is_some()) {
+                    self.evaluated(text);
+                }
+            }
             Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
             Some("set" | "shift") => self.positional_change = true,
             Some("test" | "[") => self.evaluates = true,
@@ -261,13 +269,19 @@ impl<'a> Variables<'a> {
     }
 
     fn declared(&mut self, arguments: &'a [Word]) {
+        // Others change what is assigned later: small letters, numbers, lists.
+        let keeps = |word: &Word| {
+            let text = text_of(word);
+            text.strip_prefix('-').is_none_or(|letters| letters.bytes().all(|letter| b"grx".contains(&letter)))
+        };
+        let keeps_values = arguments.iter().all(keeps);
         for argument in arguments {
             if let Some((Piece::Plain(first), rest)) = argument.split_first()
                 && let Some((name, lead)) = first.split_once('=')
             {
                 match name.strip_suffix('+') {
                     Some(name) => self.add(name, None),
-                    None => self.add(name, Some(Value { lead, rest, kind: ValueKind::Assigned })),
+                    None => self.add(name, Some(AssignedText { lead, rest, kind: ValueKind::Assigned })),
                 }
                 continue;
             }
@@ -277,6 +291,8 @@ impl<'a> Variables<'a> {
                     self.evaluates |= option.contains(['i', 'n']);
                     self.anything |= option.contains('n');
                 }
+                // Without a value it has the one that it is given elsewhere.
+                Some(text) if keeps_values && !text.contains(['=', '[']) => {}
                 Some(text) => self.add(text.split(['=', '+', '[']).next().unwrap_or_default(), None),
                 None => {
                     let name = text_of(argument);

@@ -1,4 +1,4 @@
-//! Our own command line, our own program and our own processes in the hands of an agent.
+//! Finds calls by which an agent uses our own command line, program or processes against us.
 
 use ollm_protocol::dialect::AGENTS;
 
@@ -16,7 +16,7 @@ const REASON: &str = "an agent may not approve or switch off its own guards";
 /// What of our own command line changes which guards run; without a verb, the whole command does.
 const VERBS: &[(&str, &[&str])] = &[
     ("hook", &["add", "disable", "edit", "enable", "remove", "trust", "untrust"]),
-    ("ext", &["dev", "disable", "enable", "install", "pin", "set", "trust", "uninstall", "update"]),
+    ("ext", &["dev", "disable", "enable", "install", "pin", "remove", "set", "trust", "uninstall", "update"]),
     ("mcp", &["add", "login", "logout", "remove", "review", "trust", "untrust"]),
     ("config", &["migrate", "set", "unset"]),
     ("trust", &["init"]),
@@ -46,8 +46,11 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
     let words: Vec<&Field> = words(run).collect();
     let has = |wanted: &str| words.iter().any(|word| is(word, wanted));
     let begins = |wanted: &str| words.first().is_some_and(|word| is(word, wanted));
+    // Without an agent `connect` lists them.
+    let shows = |arg: &Field| matches!(arg.text.as_str(), "--capabilities" | "--dry-run" | "--help" | "-h");
+    let only_shows = run.args.iter().any(shows) || (begins("connect") && words.len() == 1);
     let forbidden = VERBS.iter().any(|(noun, verbs)| match verbs {
-        [] => begins(noun),
+        [] => begins(noun) && !only_shows,
         verbs => has(noun) && verbs.iter().any(|verb| has(verb)),
     });
     if forbidden {
@@ -61,7 +64,7 @@ fn by_another_name(run: &Run) -> Option<Finding> {
     if (run.program.arguments, run.program.files) != (Arguments::MayRun, Files::MayWrite) {
         return None;
     }
-    if removes_us(run) || loosens_agent(run) {
+    if replaces_us(run) || loosens_agent(run) {
         return Some(Finding::ask(format!("{REASON}: {}", run.shown())));
     }
     let mut words = words(run);
@@ -82,21 +85,39 @@ fn by_another_name(run: &Run) -> Option<Finding> {
     })
 }
 
-/// Whether a package manager takes our program away.
-fn removes_us(run: &Run) -> bool {
-    const REMOVALS: &[&str] =
-        &["-R", "-e", "-r", "delete", "erase", "purge", "remove", "rm", "un", "uninstall", "unlink"];
-    let removes = |arg: &Field| REMOVALS.contains(&arg.text.as_str());
-    run.args.iter().any(|arg| is(arg, "ollm")) && run.args.iter().any(removes)
+/// Whether a package manager takes our program away, or puts another version in its place.
+fn replaces_us(run: &Run) -> bool {
+    #[rustfmt::skip]
+    const VERBS: &[&str] = &[
+        "-R", "-S", "-U", "-e", "-i", "-r", "add", "delete", "erase", "i", "install", "purge", "reinstall", "remove", "rm", "un",
+        "uninstall", "unlink", "update", "upgrade",
+    ];
+    let changes = |arg: &Field| VERBS.contains(&arg.text.as_str());
+    run.args.iter().any(|arg| is(arg, "ollm")) && run.args.iter().any(changes)
 }
 
-/// Whether another agent is started with less to guard it.
+/// Whether another agent is started with less to guard it, or is told to load other code from now on.
 fn loosens_agent(run: &Run) -> bool {
+    #[rustfmt::skip]
+    const VERBS: &[&str] = &[
+        "add", "add-json", "disable", "enable", "import", "install", "link", "marketplace", "remove", "set", "uninstall", "update",
+    ];
+    const NOUNS: &[&str] = &["config", "extension", "extensions", "hooks", "mcp", "plugin", "plugins"];
     let is_agent = || AGENTS.iter().any(|agent| agent.home.programs.contains(&run.name.as_str()));
+    let mut words = words(run);
+    let noun = words.next().is_some_and(|noun| NOUNS.iter().any(|known| is(noun, known)));
+    if noun && words.any(|verb| VERBS.iter().any(|known| is(verb, known))) && is_agent() {
+        return true;
+    }
+    // Whatever editor it is.
+    if run.args.iter().any(|arg| arg.text.starts_with("--add-mcp")) {
+        return true;
+    }
     let loosens = |arg: &Field| {
         let sets = arg.text.contains(['{', '=']);
         let text = || arg.text.to_ascii_lowercase();
-        (arg.text.starts_with("--") && text().starts_with("--dangerously")) || (sets && text().contains("hook"))
+        (arg.text.starts_with("--") && (text() == "--yolo" || text().starts_with("--dangerously")))
+            || (sets && text().contains("hook"))
     };
     run.args.iter().any(loosens) && is_agent()
 }
@@ -163,16 +184,18 @@ fn types(run: &Run) -> bool {
     TYPISTS.tables_with(&run.name) != 0
 }
 
+/// The names of our processes.
+pub(super) const PROCESSES: &[&str] = &["ollm", "children-guard", "children-reaper"];
+
 /// Signals to our processes, by any pattern that fits their names.
 fn kills(run: &Run) -> Option<Finding> {
-    const OURS: &[&str] = &["ollm", "children-guard", "children-reaper"];
     let ends = run.name != "systemctl" || run.args.iter().any(|arg| matches!(arg.text.as_str(), "stop" | "kill"));
     let plain = |text: &str| text.trim_matches(['^', '$', '.', '*', '[', ']', '(', ')']).to_lowercase();
     let fits = |arg: &&Field| {
         let name = plain(&arg.text);
         !arg.text.starts_with('-')
             && name.len() > 1
-            && OURS.iter().any(|ours| ours.contains(&name) || name.contains(ours))
+            && PROCESSES.iter().any(|ours| ours.contains(&name) || name.contains(ours))
     };
     let hit = run.args.iter().find(fits).filter(|_| ends)?;
     Some(Finding::ask(format!("{} may be a process that guards: {}", hit.shown(), run.shown())))

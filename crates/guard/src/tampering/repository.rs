@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::path;
+
 /// What says in a repository what runs in it.
 const DECIDE: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
 
@@ -10,7 +12,7 @@ pub(super) fn elsewhere(project: &Path) -> Vec<PathBuf> {
     let Some(own) = named(&project.join(".git"), "gitdir:", project) else { return Vec::new() };
     let shared = named(&own.join("commondir"), "", &own);
     let repositories = std::iter::once(own).chain(shared);
-    repositories.flat_map(|repository| DECIDE.iter().map(move |name| repository.join(name))).collect()
+    repositories.flat_map(|repository| DECIDE.iter().map(move |name| path::join(&repository, name))).collect()
 }
 
 /// The folder that a small file names behind a word, from a folder on.

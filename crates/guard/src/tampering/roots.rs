@@ -18,7 +18,7 @@ use crate::{
 /// A folder with protected files in it.
 pub(super) struct Root {
     path: PathBuf,
-    /// The key of the folder as written, and as it is once links are followed.
+    /// The key of the folder as written, and the key of the folder behind all links.
     keys: Vec<String>,
     names: fn(&Row) -> &'static [&'static str],
     /// The first parts of the names.
@@ -35,14 +35,14 @@ pub(super) struct Roots {
 }
 
 /// A protected path: a folder and a name in it.
-pub(super) struct Named<'a> {
+pub(super) struct NamedPath<'a> {
     root: &'a Path,
     pub(super) folder: &'a str,
     pub(super) last: &'a str,
     name: &'static str,
 }
 
-impl Named<'_> {
+impl NamedPath<'_> {
     pub(super) fn path(&self) -> PathBuf {
         self.root.join(self.name)
     }
@@ -175,14 +175,14 @@ impl Roots {
     }
 
     /// Everything in the table, written for these folders.
-    pub(super) fn named(&self) -> impl Iterator<Item = Named<'_>> {
+    pub(super) fn named(&self) -> impl Iterator<Item = NamedPath<'_>> {
         let folders = self.folders.iter().flat_map(|root| root.keys.iter().map(move |key| (root, key)));
         folders.flat_map(|(root, key)| {
             let folder = key.split_terminator('/').next_back().unwrap_or_default();
             root.names().map(move |name| {
                 let mut parts = name.rsplit('/');
                 let last = parts.next().unwrap_or_default();
-                Named { root: &root.path, folder: parts.next().unwrap_or(folder), last, name }
+                NamedPath { root: &root.path, folder: parts.next().unwrap_or(folder), last, name }
             })
         })
     }

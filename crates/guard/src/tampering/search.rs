@@ -1,10 +1,10 @@
-//! Which protected paths a search may find.
+//! Decides which protected paths a search may find.
 
 use super::{
     roots::Roots,
-    watch::{Guarded, key_parts},
+    watch::{GuardedPath, key_parts},
 };
-use crate::{path::Pattern, walk::Found};
+use crate::{path::Pattern, walk::FindChange};
 
 /// The tests of a search by name or path.
 pub(super) struct Tests<'a> {
@@ -15,13 +15,13 @@ pub(super) struct Tests<'a> {
     /// Those of these that some protected path may fit.
     wanted: Vec<Pattern<'a>>,
     left_out: Vec<Pattern<'a>>,
-    /// Whether it wants files as they are in protected folders.
+    /// Whether it looks for usual files of protected folders.
     usual: bool,
 }
 
 impl<'a> Tests<'a> {
     /// Of a search, where this is protected.
-    pub(super) fn of(search: &'a Found, roots: &Roots) -> Tests<'a> {
+    pub(super) fn of(search: &'a FindChange, roots: &Roots) -> Tests<'a> {
         /// In a protected folder there are files like these.
         const USUAL: &[&str] =
             &["config.json", "config.toml", "config.yaml", "hook.sh", "hook.yaml", "pre-commit", "trusted-hooks.json"];
@@ -39,7 +39,7 @@ impl<'a> Tests<'a> {
     }
 
     /// Whether they let it act on a protected path, or on something in it.
-    pub(super) fn pass(&self, rest: &str, guarded: &Guarded) -> bool {
+    pub(super) fn pass(&self, rest: &str, guarded: &GuardedPath) -> bool {
         // A search finds only what is there.
         if !self.wants && self.left_out.is_empty() {
             return guarded.exists;

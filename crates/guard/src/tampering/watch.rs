@@ -1,4 +1,4 @@
-//! Whether a path is, holds or lies in a protected one, however it is spelled.
+//! Decides whether a path is protected, contains a protected path, or lies in one, in any spelling.
 
 mod folders;
 mod searches;
@@ -14,14 +14,14 @@ use ollm_protocol::protected::{From, Lock, Protected, protected};
 
 use super::roots::{Roots, is_part};
 use crate::{
-    field::{Field, Place},
+    field::{Field, ShellPlace},
     path,
 };
 
 /// How far a change reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The file named, and whatever lies below it.
+    /// The file named, and everything below it.
     File,
     /// Also every folder that it is in: removed or moved as a whole.
     Tree,
@@ -47,7 +47,7 @@ pub(super) struct Watch {
     single: Vec<PathBuf>,
     roots: Roots,
     /// Every path, ready for comparison; most calls touch nothing near one.
-    guarded: OnceCell<Vec<Guarded>>,
+    guarded: OnceCell<Vec<GuardedPath>>,
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
     names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
@@ -61,15 +61,15 @@ pub(super) struct Watch {
 type FolderNames = Option<Rc<[&'static str]>>;
 
 /// A protected path, ready for comparison.
-pub(super) struct Guarded {
+pub(super) struct GuardedPath {
     pub(super) path: PathBuf,
-    /// The key of the path as written, and as it is once links are followed.
+    /// The key of the path as written, and the key of the path behind all links.
     pub(super) keys: Vec<String>,
     /// Whether it is there.
     pub(super) exists: bool,
 }
 
-impl Guarded {
+impl GuardedPath {
     /// Whether something may lie in it.
     pub(super) fn may_be_folder(&self) -> bool {
         if self.exists { self.path.is_dir() } else { self.path.extension().is_none() }
@@ -117,7 +117,7 @@ impl Watch {
     }
 
     /// Whether this names our own program, where programs are installed.
-    pub(super) fn is_program(&self, field: &Field, place: &Place) -> bool {
+    pub(super) fn is_program(&self, field: &Field, place: &ShellPlace) -> bool {
         let ours = |(Hit::Sure(path) | Hit::Perhaps(path)): Hit| {
             self.program.as_deref() == Some(&path) || path.file_name().is_some_and(|name| name == "ollm")
         };
@@ -126,7 +126,7 @@ impl Watch {
     }
 
     /// The protected paths that these must not change, ready for comparison.
-    fn written_out(&self, wanted: From) -> Vec<Guarded> {
+    fn written_out(&self, wanted: From) -> Vec<GuardedPath> {
         let mut resolver = self.resolver.borrow_mut();
         let single = self.single.iter().filter(|_| wanted == From::Everybody);
         let single = single.map(|path| Protected { path: path.clone(), from: wanted, lock: Lock::Locked });
@@ -136,19 +136,26 @@ impl Watch {
             let mut keys = spellings(&path, &real);
             // A link to the root protects nothing: all would be in it.
             keys.retain(|key| !key.is_empty());
-            Guarded { path, keys, exists }
+            GuardedPath { path, keys, exists }
         });
         ready.collect()
     }
 
-    fn guarded(&self) -> &[Guarded] {
+    fn guarded(&self) -> &[GuardedPath] {
         self.guarded.get_or_init(|| self.written_out(From::Everybody))
     }
 
     /// Whether a change of this field changes something protected.
-    pub(super) fn check(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+    pub(super) fn check(&self, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Hit> {
         if field.text.is_empty() && field.tail.as_deref().is_none_or(str::is_empty) {
             return None;
+        }
+        if !place.unwritten.is_empty() {
+            let there = place.written_out();
+            let mut paths = place.unwritten_paths(field);
+            if let Some(hit) = paths.find_map(|path| self.check(&path, &there, reach)) {
+                return Some(hit);
+            }
         }
         if field.open() {
             return self.check_open(field, place, reach);
@@ -174,16 +181,17 @@ impl Watch {
             let reach = if reach == Reach::Replacement && is_folder() { Reach::File } else { reach };
             self.check_path(raw, field.glob, reach)
         });
-        let by_field = may_name_project(field.text.as_bytes());
+        let by_field = may_name_project(&field.text);
         let inner = |folder: &PathBuf| {
-            let named = by_field || may_name_project(folder.as_os_str().as_encoded_bytes());
-            named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
+            let named = by_field || may_name_project(&folder.to_string_lossy());
+            let path = named.then(|| path::join(folder, &field.text))?;
+            self.inner_project(&path, reach).or_else(|| self.of_another_project(&path, reach))
         };
         hit.or_else(|| place.folders.iter().find_map(inner)).or_else(|| own_program(field))
     }
 
     /// Whether it is a plain path that no protected file has, and nothing is there that could be a link to one.
-    fn is_ordinary(&self, field: &Field, place: &Place) -> bool {
+    fn is_ordinary(&self, field: &Field, place: &ShellPlace) -> bool {
         if field.glob || place.lost || !path::is_plain(&field.text) {
             return false;
         }
@@ -201,7 +209,7 @@ impl Watch {
         let in_folder = |folder: &PathBuf| {
             let real = self.resolver.borrow_mut().look(folder).0;
             let inner = self.projects.iter().any(|project| path::is_in_folder(folder, project))
-                && may_name_project(folder.as_os_str().as_encoded_bytes());
+                && may_name_project(&folder.to_string_lossy());
             let found = spellings(folder, &real).iter().map(|key| self.roots.names_in(key)).collect::<Option<Vec<_>>>();
             found.filter(|_| !inner).map(|names| names.concat())
         };
@@ -212,12 +220,22 @@ impl Watch {
     }
 
     /// Whether a file tool changes a file of the user's own: a person decides.
-    pub(super) fn personal(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+    pub(super) fn personal(&self, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Hit> {
         let folder = place.folders.first()?;
         let spelling = path::key(&path::resolve(&folder.join(&field.text)));
         let holds = |key: &String| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
         let mut personal = self.written_out(From::FileTools).into_iter();
         personal.find(|guarded| guarded.keys.iter().any(holds)).map(|guarded| Hit::Perhaps(guarded.path))
+    }
+
+    /// Whether a shell command puts something else in place of a file of the user's own that runs by itself later.
+    pub(super) fn replaced(&self, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Hit> {
+        let home = self.home.as_deref().filter(|_| !field.open() && !place.elsewhere)?;
+        let inside = |path: &PathBuf| path::has_hidden_part(path) && path::is_in_folder(path, home);
+        let near = place.folders.iter().map(|folder| path::join(folder, &field.text)).any(|path| inside(&path));
+        let hit = near.then(|| self.personal(field, place, reach)).flatten();
+        // What programs note there by themselves is no code.
+        hit.filter(|(Hit::Sure(path) | Hit::Perhaps(path))| !path.ends_with(".ssh/known_hosts"))
     }
 
     /// Whether code names something protected.
@@ -296,7 +314,7 @@ impl Watch {
         let plain = pattern.iter().take_while(|part| !part.contains(['*', '?', '['])).count();
         let begin: String = pattern.iter().take(plain).flat_map(|part| [part.as_str(), "/"]).collect();
         let parts: Vec<path::Pattern<'_>> = pattern.iter().skip(plain).map(|part| path::Pattern::new(part)).collect();
-        let fits = |guarded: &Guarded, key: &str| {
+        let fits = |guarded: &GuardedPath, key: &str| {
             let Some(rest) = key.strip_prefix(&begin) else { return begin.starts_with(key) };
             let names = || rest.split_terminator('/');
             if !parts.iter().zip(names()).all(|(part, name)| part.fits_as_in_shell(name)) {
@@ -337,7 +355,7 @@ impl Watch {
     }
 
     /// A field with an unknown part: the folder before it, or the parts behind it.
-    fn check_open(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+    fn check_open(&self, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Hit> {
         if field.listed {
             return self.check_listed(field, place);
         }
@@ -356,7 +374,7 @@ impl Watch {
     }
 
     /// A file in a folder that is not written out: it may be that of an agent.
-    fn by_name(&self, field: &Field, place: &Place, name: &str) -> Option<Hit> {
+    fn by_name(&self, field: &Field, place: &ShellPlace, name: &str) -> Option<Hit> {
         let own = OWN_FILES.iter().any(|own| own.eq_ignore_ascii_case(name)) || is_hook_file(name);
         let listed = name.contains('.') && is_part(name);
         let in_hooks = begins_with(name, "hooks/");
@@ -409,7 +427,7 @@ fn begins_with(text: &str, begin: &str) -> bool {
     text.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin))
 }
 
-/// What `git` runs in its folder of hooks, as far as anybody plants something there.
+/// What `git` runs in its folder of hooks, as far as an attacker would plant it there.
 const GIT_HOOKS: &[&str] = &[
     "applypatch-msg",
     "commit-msg",
@@ -437,15 +455,28 @@ fn own_program(field: &Field) -> Option<Hit> {
     (named && folder.ends_with("/bin")).then(|| Hit::Perhaps(Path::new(folder).join("ollm")))
 }
 
-/// Whether `.ollm` or `.git` may be among the parts of a path.
-fn may_name_project(text: &[u8]) -> bool {
-    let begins =
-        |behind: &[u8], name: &[u8]| behind.get(..name.len()).is_some_and(|part| part.eq_ignore_ascii_case(name));
-    let mut behind_dots = text.split(|byte| *byte == b'.').skip(1);
-    !text.is_ascii() || behind_dots.any(|behind| begins(behind, b"ollm") || begins(behind, b"git"))
+/// Whether something that is protected in projects may be among the parts of a path.
+fn may_name_project(text: &str) -> bool {
+    // A backslash may part names as well, or hide a letter.
+    let ends = |byte: u8| matches!(byte, b'/' | b'\\');
+    let mut begins = true;
+    for (at, byte) in text.bytes().enumerate() {
+        if !byte.is_ascii() {
+            return true;
+        }
+        if begins && byte == b'.' {
+            let part = text.get(at..).unwrap_or_default();
+            let length = part.bytes().position(ends).unwrap_or(part.len());
+            if length > 2 && part.get(..length).is_some_and(is_part) {
+                return true;
+            }
+        }
+        begins = ends(byte);
+    }
+    false
 }
 
-/// The key of a path as written, and as it is once links are followed.
+/// The key of a path as written, and the key of the path behind all links.
 fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
     let other = (!path::is_same(resolved, tidied)).then(|| path::key(resolved));
     std::iter::once(path::key(tidied)).chain(other).collect()

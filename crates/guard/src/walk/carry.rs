@@ -1,15 +1,16 @@
-//! Commands that run other commands: what is left when their own arguments are taken away.
+//! Takes commands apart that run other commands: removes their own arguments.
 
 use std::{borrow::Cow, path::Path, sync::OnceLock};
 
+use ollm_shell::wrapper::{COMMAND, CarriedCommand, ENV, OptionValue, WATCH, WrapperOption, is_assignment};
+
 use super::{
     Feed, Run, Walker,
-    carrier::{COMMAND, Carried, CarrierKind, RUNNER, WATCH, carried, is_cluster},
-    shells::SHELLS,
+    carrier::{CarrierKind, RUNNER, carried, is_cluster},
     streams,
 };
 use crate::{
-    field::{Field, Fields, Place, Tail},
+    field::{Field, Fields, ShellPlace, Tail},
     path,
     program::{self, Arguments, Files, Program},
     text,
@@ -48,7 +49,7 @@ impl Walker {
         }
         for _ in 0..MOST_CARRIERS {
             let Some(first) = fields.first() else { return };
-            let is_known = |(length, place): &(usize, Place)| {
+            let is_known = |(length, place): &(usize, ShellPlace)| {
                 fields.len() < *length && tails.contains(&fields.len()) && self.place == *place
             };
             if whole.as_ref().is_some_and(is_known) {
@@ -59,6 +60,10 @@ impl Walker {
                 // Prose sets no variables.
                 return if self.outer.names.is_empty() { self.unclear(reason) } else { self.unknown(reason) };
             };
+            if self.passing.contains(name.as_ref()) {
+                self.run(fields.skip(1), feed, depth + 1);
+                return self.dispatch(&name, &fields, feed, depth);
+            }
             let kind = CarrierKind::of(&name);
             if let Some(carrier) = kind.carrier(&name) {
                 let carried = carried(&fields, carrier);
@@ -93,7 +98,7 @@ impl Walker {
     }
 
     /// What options of a carrier say about the command behind them: its folder, its variables, or another command.
-    fn carrier_options(&mut self, fields: &Tail, carried: &Carried, feed: &Feed, depth: usize) {
+    fn carrier_options(&mut self, fields: &Tail, carried: &CarriedCommand, feed: &Feed, depth: usize) {
         let own = fields.head(carried.at);
         if own.len() < 2 {
             return;
@@ -107,7 +112,7 @@ impl Walker {
                 Some(folder) if FOLDER_OPTIONS.contains(&option) => self.place.change(&folder),
                 _ => {}
             }
-            if text::is_assignment(&field.text) {
+            if is_assignment(&field.text) {
                 self.outer.taint(option);
             }
         }
@@ -160,7 +165,7 @@ impl Walker {
                 self.container(fields, feed, depth);
                 self.work(name, fields, feed);
             }
-            shell if SHELLS.contains(&shell) => self.shell(fields, feed, depth),
+            shell if ollm_shell::is_shell(shell) => self.shell(fields, feed, depth),
             // A command line in one word, as `npx -c` takes it.
             _ if fields.len() == 1 && fields.iter().all(|field| field.text.trim().contains(' ')) => {
                 self.text(fields, "a wrapper", depth);
@@ -240,27 +245,34 @@ impl Walker {
                 self.unclear(format!("which program runs is not written out: {}", show(fields)));
                 return None;
             }
-            if let Some(inner) = split_string(text) {
-                let inner = (!inner.is_empty()).then(|| Field::literal(inner));
-                let text: Fields = inner.into_iter().chain(rest.map(|(_, field)| field.clone())).collect();
-                self.text(&text, "env -S", depth);
-                return None;
+            if assigns {
+                let (name, value) = text.split_once('=').unwrap_or_default();
+                self.outer.taint(name);
+                self.set_for_program(name, field.known().map(|_| value));
+                self.guess_value(value, depth);
+                continue;
             }
-            match text {
-                "-u" | "--unset" | "-a" | "--argv0" => drop(rest.next()),
-                "-C" | "--chdir" => rest.next().into_iter().for_each(|(_, folder)| self.place.change(folder)),
-                _ if text.starts_with("--chdir=") => {
-                    self.place.change(&Field::literal(text.trim_start_matches("--chdir=")));
+            if !text.starts_with('-') {
+                return Some(at);
+            }
+            // A dash alone is `-i`.
+            let option = ENV.option(text, false).filter(|_| text.len() > 1);
+            let value = option.and_then(|option| match option.value {
+                OptionValue::Here(value) => Some(Field::literal(value)),
+                OptionValue::Next => rest.next().map(|(_, field)| field.clone()),
+                OptionValue::None => None,
+            });
+            match (option, value) {
+                (None, _) if text.len() > 1 => {
+                    self.unclear(format!("an option of `env` is not known: {}", show(fields)));
                 }
-                _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
-                _ if assigns => {
-                    let (name, value) = text.split_once('=').unwrap_or_default();
-                    self.outer.taint(name);
-                    self.set_for_program(name, field.known().map(|_| value));
-                    self.guess_value(value, depth);
+                (Some(WrapperOption { name: "S" | "split-string", .. }), inner) => {
+                    let text: Fields = inner.into_iter().chain(rest.map(|(_, field)| field.clone())).collect();
+                    self.text(&text, "env -S", depth);
+                    return None;
                 }
-                _ if text.starts_with('-') => {}
-                _ => return Some(at),
+                (Some(WrapperOption { name: "C" | "chdir", .. }), Some(folder)) => self.place.change(&folder),
+                _ => {}
             }
         }
         None
@@ -270,8 +282,7 @@ impl Walker {
         let target = args.iter().find(|arg| arg.open() || arg.text == "-" || !arg.text.starts_with('-'));
         match (name, target, self.place.home.clone()) {
             ("cd" | "chdir", None, Some(home)) => {
-                self.place.folders = [home.to_path_buf()].into();
-                self.place.lost = false;
+                self.place.change_to_home(&home);
             }
             ("popd", ..) | (_, None, _) => self.place.lost = true,
             (_, Some(target), _) if target.text == "-" => self.place.lost = true,
@@ -296,7 +307,7 @@ fn is_idle(program: Program, fields: &[Field]) -> bool {
     (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite) && fields.iter().skip(1).all(idle)
 }
 
-/// Whether an interpreter gets code from a stream that nobody has seen: a pipe, or the output of another command.
+/// Whether an interpreter gets code from a stream of unknown content: a pipe, or the output of another command.
 fn is_fed_code(args: &[Field], feed: &Feed) -> bool {
     let piped = matches!(feed, Feed::Pipe | Feed::Text(None));
     match args.iter().find(|arg| arg.text == "-" || !arg.text.starts_with('-')) {
@@ -317,19 +328,6 @@ fn is_given_code(args: &[Field]) -> bool {
 fn looks_up(fields: &[Field]) -> bool {
     let options = fields.iter().skip(1).map(|field| field.text.as_str()).take_while(|text| text.starts_with('-'));
     options.filter(|text| !text.starts_with("--")).any(|text| text.contains(['v', 'V']))
-}
-
-/// What `env -S` is given in the same argument; empty if it is the next one.
-fn split_string(text: &str) -> Option<&str> {
-    if text == "--split-string" {
-        return Some("");
-    }
-    if let Some(inner) = text.strip_prefix("--split-string=") {
-        return Some(inner);
-    }
-    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-    let (before, inner) = letters.split_once('S')?;
-    before.chars().all(|next| matches!(next, 'i' | 'v' | '0')).then_some(inner)
 }
 
 /// Whether a file is the standard input or another descriptor, however it is written.

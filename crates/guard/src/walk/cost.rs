@@ -1,13 +1,13 @@
-//! Work grows with the length of a script, whatever its shape.
+//! Work grows with the length of a script, in every shape.
 
 use testkit::{SHAPES, Shape};
 
 use super::{LEAST_TEXT, LEAST_WORK, Walker};
-use crate::field::Place;
+use crate::field::ShellPlace;
 
 /// How much work a script is: words looked at, text read within it, and deeds found.
 fn steps(script: &str) -> usize {
-    let mut walker = Walker::new(Place::default(), script.len());
+    let mut walker = Walker::new(ShellPlace::default(), script.len());
     let (work, text) = (walker.work, walker.text_left);
     walker.script(script, 0);
     (work - walker.work) + (text - walker.text_left) + walker.deeds.len()

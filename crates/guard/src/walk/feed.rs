@@ -1,15 +1,15 @@
-//! What a command finds on its standard input, as far as the commands before it say.
+//! Finds the standard input of a command, as far as the commands before it show.
 
 use std::sync::Arc;
 
 use ollm_shell::{Body, Command, List, Piece, Word};
 
-use super::find::{Selection, find_roots, found_below, selection};
+use super::find::{Selection, find_roots, found_below, selections};
 use crate::{
-    field::{Expander, FARTHEST, Field, Fields, formatted, literal},
+    field::{Expander, FARTHEST, Field, Fields, formatted, is_pattern, literal},
     names::Names,
     path,
-    program::Program,
+    program::{self, Program},
 };
 
 /// What a command finds on its standard input.
@@ -120,7 +120,8 @@ impl<'a> Expander<'a> {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input, far);
         let name = words.first().and_then(|word| literal(word));
-        if name.is_some_and(|name| !matches!(input, Feed::Files(_)) && !lists_files(&path::base_name(&name))) {
+        let says = |name: &str| lists_files(name) || program::prints_a_word(name);
+        if name.is_some_and(|name| !matches!(input, Feed::Files(_)) && !says(&path::base_name(&name))) {
             return Feed::Pipe;
         }
         let ways = self.ways(words, far);
@@ -157,10 +158,11 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Whether something is known of what a program writes, whatever it reads.
+/// Whether something is known of what a program writes, for any input.
 pub(crate) fn lists_files(name: &str) -> bool {
-    const KNOWN: Names<32> =
-        Names::of(&[&["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"]]);
+    const KNOWN: Names<32> = Names::of(&[&[
+        "ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "hg", "ls", "printf", "rg", "svn", "tee",
+    ]]);
     KNOWN.tables_with(name) != 0
 }
 
@@ -173,8 +175,9 @@ fn output(fields: &[Field], input: Feed) -> Feed {
         "echo" | "printf" => printed(&name, args),
         "ls" | "dir" => Feed::files(listed(args)),
         "find" => {
-            let selection = selection(args);
-            Feed::files(find_roots(args).iter().map(|root| found_below(root, &selection)).collect())
+            let selections = selections(args);
+            let found = |root| selections.iter().flat_map(move |selection| with_hidden(root, selection));
+            Feed::files(find_roots(args).iter().flat_map(found).collect())
         }
         "grep" | "egrep" | "rg" | "ag" if args.iter().any(|arg| is_listing(&arg.text)) => {
             // Without a pattern it lists all files.
@@ -185,16 +188,39 @@ fn output(fields: &[Field], input: Feed) -> Feed {
             Feed::files(roots.iter().map(|root| found_below(root, &Selection::Some)).collect())
         }
         // What it tracks is in the folder where it runs.
-        "git" if args.first().is_some_and(|verb| matches!(verb.text.as_str(), "ls-files" | "diff" | "status")) => {
-            Feed::files(vec![found_below(&Field::literal("."), &Selection::Some)])
+        "git" | "hg" | "svn"
+            if args.first().is_some_and(|verb| matches!(verb.text.as_str(), "ls-files" | "diff" | "st" | "status")) =>
+        {
+            let is_path = |arg: &&Field| !arg.open() && !arg.text.starts_with('-') && !is_pattern(&arg.text);
+            let here = Field::literal(".");
+            let roots = args.iter().skip(1).filter(is_path).chain([&here]);
+            Feed::files(roots.map(|root| found_below(root, &Selection::Some)).collect())
         }
-        // Filters pass on some of what they get.
+        name if program::prints_a_word(name) => {
+            let args: Option<Vec<&str>> = args.iter().map(Field::known).collect();
+            Feed::Text(args.and_then(|args| program::printed_word(name, &args)).map(Arc::from))
+        }
+        // Others pass on some of what they get.
+        name if passes_on_all(name, args) => input,
         _ if Program::of(&name).only_reads => match input {
             Feed::Files(fields) => Feed::files(fields.iter().map(some_of).collect()),
             _ => Feed::Pipe,
         },
         _ => Feed::Pipe,
     }
+}
+
+/// Whether a filter leaves out nothing, or only what it is told.
+fn passes_on_all(name: &str, args: &[Field]) -> bool {
+    let inverts = |option: &str| {
+        let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        option == "--invert-match" || letters.is_some_and(|letters| letters.contains('v'))
+    };
+    // `awk '{print $9}'`: one column of every line.
+    let is_column = |arg: &Field| arg.text.trim_start().starts_with('{');
+    matches!(name, "cut" | "shuf" | "sort" | "tac" | "uniq")
+        || (matches!(name, "awk" | "gawk" | "mawk" | "nawk") && args.iter().any(is_column))
+        || (matches!(name, "egrep" | "fgrep" | "grep" | "rg") && args.iter().any(|arg| inverts(&arg.text)))
 }
 
 /// Whether an option makes a search list files.
@@ -229,8 +255,30 @@ fn some_of(field: &Field) -> Field {
 
 /// The files that `ls` lists: those that it is given, or what is in them, and then by their bare names.
 fn listed(args: &[Field]) -> Fields {
-    let bare = found_below(&Field::literal("."), &Selection::All);
-    let named = args.iter().filter(|arg| !arg.text.starts_with('-'));
+    let here = Field::literal(".");
+    let mut named = args.iter().filter(|arg| !arg.text.starts_with('-')).peekable();
+    // What it lists of another folder has a bare name, too, but is not what is hidden here.
+    let lists_here = named.peek().is_none_or(|first| first.text == ".");
+    let shows_hidden = args.iter().any(|arg| is_showing_hidden(&arg.text)) && lists_here;
+    let bare = found_below(&here, &Selection::All);
+    let hidden = shows_hidden.then(|| hidden_below(&here));
     let listed = named.map(|arg| if arg.glob { arg.clone() } else { found_below(arg, &Selection::All) });
-    std::iter::once(bare).chain(listed).collect()
+    std::iter::once(bare).chain(hidden).chain(listed).collect()
+}
+
+/// Whether an option makes `ls` list hidden names.
+fn is_showing_hidden(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    option.starts_with("--al") || letters.is_some_and(|letters| letters.contains(['a', 'A', 'f']))
+}
+
+/// What a search finds below a root: what is hidden as well, if it finds everything.
+fn with_hidden(root: &Field, selection: &Selection) -> impl Iterator<Item = Field> {
+    let hidden = (*selection == Selection::All && !root.open()).then(|| hidden_below(root));
+    std::iter::once(found_below(root, selection)).chain(hidden)
+}
+
+/// What is hidden in a folder.
+fn hidden_below(root: &Field) -> Field {
+    Field { text: format!("{}/.*", root.text.trim_end_matches('/')), glob: true, listed: true, ..Field::default() }
 }

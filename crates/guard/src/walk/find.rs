@@ -1,10 +1,13 @@
 //! `find`: what it runs, and on what.
 
+use std::path::Path;
+
 use super::{Feed, Walker, xargs::fill};
 use crate::{
     field::{Field, Fields, is_pattern},
     path,
     program::Program,
+    writes::gives_nothing_away,
 };
 
 /// Tests of `find` that keep it from touching everything.
@@ -37,9 +40,14 @@ impl Walker {
     /// The commands it runs on what it finds below its roots.
     pub(super) fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
-        let (roots, selection) = if name == "find" { (find_roots(args), selection(args)) } else { fd_roots(args) };
+        let (roots, selections) = if name == "find" {
+            (find_roots(args), selections(args))
+        } else {
+            let (roots, selection) = fd_roots(args);
+            (roots, vec![selection])
+        };
         for command in commands(args) {
-            for root in &roots {
+            for (root, selection) in roots.iter().flat_map(|root| selections.iter().map(move |one| (root, one))) {
                 if !self.affords(command.len()) {
                     return;
                 }
@@ -50,7 +58,7 @@ impl Walker {
                 }
                 for field in &mut command {
                     if field.text == "{}" {
-                        *field = found_below(root, &selection);
+                        *field = found_below(root, selection);
                     } else {
                         fill(field, "{}");
                     }
@@ -83,18 +91,82 @@ fn commands(args: &[Field]) -> impl Iterator<Item = &[Field]> {
 }
 
 /// Whether a `find` looks at names, times or sizes before it acts, and acts on nothing else.
-pub(crate) fn is_filtered(args: &[Field]) -> bool {
-    let is_not = |arg: &Field| matches!(arg.text.as_str(), "!" | "-not");
-    let filters = args.iter().enumerate().any(|(at, arg)| {
-        let value = args.get(at + 1).map(|value| value.text.as_str()).unwrap_or_default();
-        let all = matches!(value, "*" | ".*" | "**" | "?*" | "*/*");
-        let special = arg.text == "-type" && !value.contains(['f', 'd']);
-        let refused = at.checked_sub(1).and_then(|before| args.get(before)).is_some_and(is_not);
-        (FILTERS.contains(&arg.text.as_str()) || arg.text.starts_with("-newer") || special) && !all && !refused
-    });
-    // What is in parentheses may be refused as a whole.
-    let refuses_group = args.iter().any(is_not) && args.iter().any(|arg| arg.text == "(");
-    filters && !refuses_group && !args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | ","))
+fn is_filtered(args: &[Field]) -> bool {
+    let mut rest = args;
+    let found = Alternatives::read(&mut rest);
+    if found.acts { found.acts_on_some } else { found.narrow }
+}
+
+/// Tests and actions of a `find` that stand side by side, up to the end of their parentheses.
+struct Alternatives {
+    /// Whether only some of what is found passes any of them.
+    narrow: bool,
+    /// Whether there is an action among them.
+    acts: bool,
+    /// Whether every action is on some of what is found.
+    acts_on_some: bool,
+}
+
+impl Alternatives {
+    fn read(rest: &mut &[Field]) -> Alternatives {
+        let mut found = Alternatives { narrow: true, acts: false, acts_on_some: true };
+        // Of the alternative that is being read.
+        let (mut narrow, mut refused) = (false, false);
+        while let Some((arg, behind)) = rest.split_first() {
+            *rest = behind;
+            let text = arg.text.as_str();
+            match text {
+                "!" | "-not" => {
+                    refused = !refused;
+                    continue;
+                }
+                "(" => {
+                    let group = Alternatives::read(rest);
+                    found.acts |= group.acts;
+                    found.acts_on_some &= narrow || group.acts_on_some;
+                    narrow |= group.narrow && !refused;
+                }
+                ")" => break,
+                "-o" | "-or" | "," => found.narrow &= std::mem::take(&mut narrow),
+                _ if RUNS.contains(&text) => {
+                    let end = rest.iter().position(|arg| matches!(arg.text.as_str(), ";" | "+"));
+                    *rest = rest.get(end.map_or(rest.len(), |end| end + 1)..).unwrap_or_default();
+                    (found.acts, found.acts_on_some) = (true, found.acts_on_some && narrow);
+                }
+                _ if is_action(text) => (found.acts, found.acts_on_some) = (true, found.acts_on_some && narrow),
+                _ => narrow |= is_narrow(text, rest.first()) && !refused,
+            }
+            if takes_value(text) {
+                *rest = rest.get(1..).unwrap_or_default();
+            }
+            refused = false;
+        }
+        found.narrow &= narrow;
+        found
+    }
+}
+
+/// Whether it is something that `find` does, apart from running a command.
+fn is_action(text: &str) -> bool {
+    text == "-delete" || text == "-ls" || text == "-fls" || text.starts_with("-print") || text.starts_with("-fprint")
+}
+
+/// Whether the next word belongs to a test or an action, whatever it is.
+fn takes_value(text: &str) -> bool {
+    #[rustfmt::skip]
+    const VALUED: &[&str] = &[
+        "-amin", "-anewer", "-cmin", "-cnewer", "-context", "-fls", "-fprint", "-fprint0", "-fstype", "-gid", "-group",
+        "-maxdepth", "-mindepth", "-printf", "-samefile", "-type", "-uid", "-used",
+    ];
+    (FILTERS.contains(&text) && text != "-empty") || VALUED.contains(&text) || text.starts_with("-newer")
+}
+
+/// Whether a test keeps it from finding everything.
+fn is_narrow(test: &str, value: Option<&Field>) -> bool {
+    let value = value.map(|value| value.text.as_str()).unwrap_or_default();
+    let all = matches!(value, "*" | ".*" | "**" | "?*" | "*/*");
+    let special = test == "-type" && !value.contains(['f', 'd']);
+    (FILTERS.contains(&test) || test.starts_with("-newer") || special) && !all
 }
 
 /// The folders `find` starts from.
@@ -135,19 +207,20 @@ fn fd_roots(args: &[Field]) -> (Fields, Selection) {
         "--max-results",
         "--color",
     ];
-    let mut plain = Fields::new();
+    let (mut plain, mut roots) = (Fields::new(), Fields::new());
     let mut rest = args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str()));
     let mut filtered = false;
     while let Some(arg) = rest.next() {
         match arg.text.as_str() {
             "-e" | "--extension" | "-S" | "--size" => filtered |= rest.next().is_some(),
+            "-C" | "--base-directory" | "--search-path" => roots.extend(rest.next().cloned()),
             text if VALUED.contains(&text) => drop(rest.next()),
             text if text.starts_with('-') && text.len() > 1 => {}
             _ => plain.push(arg.clone()),
         }
     }
     let all = plain.first().is_none_or(|pattern| matches!(pattern.text.as_str(), "" | "." | ".*" | "*"));
-    let roots: Fields = plain.into_iter().skip(1).collect();
+    roots.extend(plain.into_iter().skip(1));
     let selection = if filtered || !all { Selection::Some } else { Selection::All };
     (if roots.is_empty() { vec![Field::literal(".")] } else { roots }, selection)
 }
@@ -161,30 +234,35 @@ pub(crate) enum Selection {
     Named(String),
 }
 
-/// What the tests of a `find` leave.
-pub(crate) fn selection(args: &[Field]) -> Selection {
+/// What the tests of a `find` leave, each of several names by itself.
+pub(crate) fn selections(args: &[Field]) -> Vec<Selection> {
     if !is_filtered(args) {
-        return Selection::All;
+        return vec![Selection::All];
     }
-    let is_test = |arg: &Field| matches!(arg.text.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename");
-    let mut tests = args.windows(2).filter(|pair| pair.first().is_some_and(is_test));
-    match (tests.next(), tests.next()) {
-        (Some([test, pattern]), None)
-            if test.text.ends_with("name") && !test.text.contains("whole") && !pattern.open() =>
-        {
-            Selection::Named(pattern.text.clone())
+    let mut found = Vec::new();
+    for (at, test) in args.iter().enumerate().filter(|(_, test)| FILTERS.contains(&test.text.as_str())) {
+        let refused = at.checked_sub(1).and_then(|before| args.get(before));
+        if refused.is_some_and(|before| matches!(before.text.as_str(), "!" | "-not")) {
+            continue;
         }
-        _ => Selection::Some,
+        let name = args.get(at + 1).filter(|name| matches!(test.text.as_str(), "-name" | "-iname") && !name.open());
+        found.push(name.map_or(Selection::Some, |name| Selection::Named(name.text.clone())));
     }
+    let either = args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | ","));
+    // Where every test must hold, one that is no name leaves any.
+    let named = !found.is_empty() && (either || found.len() == 1);
+    if named { found } else { vec![Selection::Some] }
 }
 
-/// Something below a root: everything, or nobody knows what.
+/// Something below a root: everything, or an unknown part.
 pub(crate) fn found_below(root: &Field, selection: &Selection) -> Field {
     let text = root.text.trim_end_matches('/');
     if !root.open() && *selection == Selection::All {
         return Field { text: format!("{text}/*"), glob: true, listed: true, ..Field::default() };
     }
-    let folder = text.trim_end_matches('*').trim_end_matches('/');
+    // `lib/*` is all that is in a folder, `lib*` only some folders.
+    let folder = text.strip_suffix("/*").or_else(|| text.strip_suffix("/.*")).unwrap_or(text);
+    let folder = if folder == "*" { "." } else { folder };
     let tail = match selection {
         Selection::Named(name) => format!("/{name}"),
         _ => String::new(),
@@ -195,7 +273,7 @@ pub(crate) fn found_below(root: &Field, selection: &Selection) -> Field {
 
 /// What a `find` changes: things below its roots that pass its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FindChange {
     pub(crate) root: Field,
     /// Patterns that a name or path must fit; empty if any will do.
     pub(crate) wanted: Vec<String>,
@@ -203,12 +281,15 @@ pub(crate) struct Found {
     pub(crate) left_out: Vec<String>,
 }
 
-impl Found {
+impl FindChange {
     /// What this `find` removes or hands to a program that may change it.
-    pub(crate) fn by(name: &str, args: &[Field]) -> Vec<Found> {
+    pub(crate) fn by(name: &str, args: &[Field], home: Option<&Path>) -> Vec<FindChange> {
         let changes = args.iter().any(|arg| arg.text == "-delete")
             || commands(args).any(|command| {
                 let name = command.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+                if gives_nothing_away(&name, command.get(1..).unwrap_or_default(), home) {
+                    return false;
+                }
                 let takes = name != "find" || command.iter().any(|arg| arg.text.contains("{}") || arg.open());
                 takes && !Program::of(&name).only_reads
             });
@@ -223,7 +304,7 @@ impl Found {
             let Some(pattern) = args.get(at + 1).filter(|_| kinds.contains(&arg.text.as_str())) else { continue };
             let word = |index: usize| args.get(index).map(|arg| arg.text.as_str());
             let refused = at.checked_sub(1).and_then(word).is_some_and(|word| matches!(word, "!" | "-not"));
-            // Without an alternative, the action is on what is not gone into.
+            // Without an alternative, the action applies to the folders that are pruned.
             let pruned = word(at + 2) == Some("-prune") && matches!(word(at + 3), Some("-o" | "-or" | ","));
             if refused || pruned {
                 left_out.push(pattern.text.to_lowercase());
@@ -237,8 +318,20 @@ impl Found {
         if either && wanted.is_empty() && !args.iter().any(|arg| arg.text == "-prune") {
             left_out.clear();
         }
-        let roots = if name == "find" { find_roots(args) } else { fd_roots(args).0 };
+        let roots = if name == "find" {
+            find_roots(args)
+        } else {
+            let shows_hidden = |arg: &Field| {
+                let letters = arg.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+                matches!(arg.text.as_str(), "--hidden" | "--unrestricted" | "--no-ignore-hidden")
+                    || letters.is_some_and(|letters| letters.contains(['H', 'u']))
+            };
+            if !args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str())).any(shows_hidden) {
+                left_out.push(".*".to_owned());
+            }
+            fd_roots(args).0
+        };
         let roots = roots.into_iter();
-        roots.map(|root| Found { root, wanted: wanted.clone(), left_out: left_out.clone() }).collect()
+        roots.map(|root| FindChange { root, wanted: wanted.clone(), left_out: left_out.clone() }).collect()
     }
 }

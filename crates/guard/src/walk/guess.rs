@@ -1,4 +1,4 @@
-//! One rule for programs that nothing is known about: what they are given may run.
+//! The rule for unknown programs: their arguments may run.
 //!
 //! An argument that reads as a command line counts as one, and so do the last arguments from any word on that is the
 //! name of a program which does harm. What is found this way is left to a person, because nothing says that it runs.
@@ -9,14 +9,15 @@ mod inert;
 
 use std::{borrow::Cow, sync::Arc};
 
-use ollm_shell::parse;
+use ollm_shell::{OTHER_SHELLS, POSIX_SHELLS, parse, wrapper};
+use serde_json::Value;
 
-use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
+use super::{Feed, Scene, Walker, carrier};
 use crate::{
     field::{Field, Tail, Variables},
     names::Names,
     path,
-    program::{self, Arguments, Behind, Program},
+    program::{self, Arguments, Program, VerbArguments},
     text,
 };
 use code::takes_code;
@@ -34,7 +35,7 @@ const LONGEST_WORD: usize = 256;
 /// What may stand before a command inside an argument: `--exec=rm …`, `+!rm …`, `{"run":"rm …"}`.
 const MARKS: &[char] = &['=', '!', '|', ':', ',', '+', '\'', '"', '`', '(', '{', '['];
 
-/// How the names of variables and options end whose value is a command, whoever takes it.
+/// How the names of variables and options end whose value is a command, in any program.
 #[rustfmt::skip]
 const RUN_WORDS: &[&str] = &[
     "askpass", "browser", "command", "diff", "editor", "exec", "hook", "open", "pager", "pre", "program", "rsh",
@@ -55,7 +56,7 @@ impl Walker {
         let verb = program::verb(name, fields.get(1..).unwrap_or_default()).map(|at| at + 1);
         let said = verb.and_then(|at| fields.get(at)).map(|verb| program::behind_verb(name, &verb.text));
         match program.arguments {
-            _ if said == Some(Behind::Commands) => {}
+            _ if said == Some(VerbArguments::Commands) => {}
             Arguments::Data => return self.guess_named_values(name, fields, depth),
             Arguments::Code => {
                 let files = fields.iter().skip(1).filter_map(|file| self.written_text(file));
@@ -68,13 +69,13 @@ impl Walker {
             Arguments::MayRun => {}
         }
         let (fields, names) = match (verb, said) {
-            (Some(verb), Some(Behind::Messages)) => {
+            (Some(verb), Some(VerbArguments::Messages)) => {
                 self.guess_named_values(name, &fields.skip(verb), depth);
                 (&fields.head(verb), false)
             }
-            (_, said) => (fields, said == Some(Behind::Names)),
+            (_, said) => (fields, said == Some(VerbArguments::Names)),
         };
-        // It may be a language nobody has heard of.
+        // It may be code in an unknown language.
         let is_code = |pair: &[Field]| match pair {
             [before, field] => {
                 field.text.contains('(') && (field.text.contains(['"', '\'']) || takes_code(&before.text))
@@ -88,7 +89,8 @@ impl Walker {
             self.guess_code(name, fields, feed, depth);
         }
         let may_run = |field: &Field| (marked && is_line(&field.text)) || does_harm(&path::base_name(&field.text));
-        let is_list = |field: &Field| marked && field.text.starts_with('[');
+        let is_list =
+            |field: &Field| marked && (field.text.starts_with(['[', '{']) || listed_words(&field.text).is_some());
         if !matches!(feed, Feed::Text(Some(_))) && !given.clone().any(|field| is_list(field) || may_run(field)) {
             return;
         }
@@ -103,7 +105,7 @@ impl Walker {
                 walker.guess_words(name, fields, feed, depth);
             }
             if let Feed::Text(Some(text)) = feed
-                && said != Some(Behind::Messages)
+                && said != Some(VerbArguments::Messages)
             {
                 walker.guess_input(text, depth);
             }
@@ -121,7 +123,7 @@ impl Walker {
             self.scheduled(fields, text, depth);
         } else if program.arguments == Arguments::Code {
             self.guess_code(&name, &[], text, depth);
-        } else if !reads && verb.is_none_or(|verb| program::behind_verb(&name, &verb.text) != Behind::Messages) {
+        } else if !reads && verb.is_none_or(|verb| program::behind_verb(&name, &verb.text) != VerbArguments::Messages) {
             self.guessed(|walker| {
                 walker.guess_argument(code, depth);
                 // `shell rm …`, and the lines of a makefile.
@@ -154,11 +156,17 @@ impl Walker {
 
     /// An argument that holds a command line, perhaps behind an option's name.
     fn guess_argument(&mut self, text: &str, depth: usize) {
-        // A list of words: `["rm", "-rf", "/"]`.
-        if text.starts_with('[')
-            && let Ok(words) = serde_json::from_str::<Vec<String>>(text)
+        // A list of words, perhaps within others: `["rm", "-rf", "/"]`, `{"run": ["rm", "-rf", "/"]}`.
+        if text.starts_with(['[', '{'])
+            && let Ok(value) = serde_json::from_str(text)
         {
-            self.run(words.into_iter().map(Field::literal).collect(), &Feed::Nothing, depth + 1);
+            for words in lists_of_words(&value) {
+                self.run(words.into_iter().map(Field::literal).collect(), &Feed::Nothing, depth + 1);
+            }
+        }
+        // `--exec=rm,-rf,/`
+        if let Some(words) = listed_words(text) {
+            self.run(words.map(Field::literal).collect(), &Feed::Nothing, depth + 1);
         }
         if !is_line(text) {
             return;
@@ -312,7 +320,11 @@ impl Walker {
         let variables = Variables::of_list(&list);
         let outer = self.outer.clone();
         self.guessed(|walker| {
-            Scene { walker, variables: &variables, outer: &outer }.list(&list, &Feed::Nothing, depth + 1);
+            Scene { walker, variables: &variables, outer: &outer, writes: Feed::Pipe, function: None }.list(
+                &list,
+                &Feed::Nothing,
+                depth + 1,
+            );
         });
     }
 }
@@ -331,6 +343,28 @@ fn is_line(text: &str) -> bool {
         before = byte;
         command || matches!(byte, b' ' | b'\n' | b'\t' | b';' | b'|' | b'&' | b'`' | b'>' | b'<')
     })
+}
+
+/// The lists in a value that hold nothing but text.
+fn lists_of_words(value: &Value) -> Vec<Vec<&str>> {
+    match value {
+        Value::Array(items) => match items.iter().map(Value::as_str).collect() {
+            Some(words) => vec![words],
+            None => items.iter().flat_map(lists_of_words).collect(),
+        },
+        Value::Object(fields) => fields.values().flat_map(lists_of_words).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The words of a command that commas part, behind the name of an option.
+fn listed_words(text: &str) -> Option<impl Iterator<Item = &str>> {
+    if !text.contains(",-") || is_line(text) {
+        return None;
+    }
+    let words = text.split_once('=').filter(|(name, _)| is_name(name)).map_or(text, |(_, words)| words);
+    let first = words.split(',').next()?;
+    does_harm(&path::base_name(first)).then(|| words.split(','))
 }
 
 /// Whether text is nothing but words, without options, none of which is a path or names a program that does harm.
@@ -361,6 +395,10 @@ fn begins_with_harm(text: &str) -> bool {
         if at > LONGEST_WORD || matches!(byte, b'=' | b',' | b':' | b'!' | b'+' | b'[' | b'{') {
             return false;
         }
+        // `unlink("x")` is a call of a language, and no line of a shell.
+        if byte == b'(' {
+            return false;
+        }
         if ends(byte) {
             end = at;
             break;
@@ -384,7 +422,7 @@ fn is_name(text: &str) -> bool {
 }
 
 fn is_shell(field: &Field) -> bool {
-    SHELLS.contains(&path::base_name(&field.text).as_ref())
+    ollm_shell::is_shell(&path::base_name(&field.text))
 }
 
 /// A folder in which an option of an unknown program may make it run something.
@@ -398,7 +436,7 @@ fn named_folder(text: &str) -> Option<&str> {
 
 fn assigned_name(text: &str) -> Option<&str> {
     let (name, _) = text.split_once('=').filter(|_| !text.contains([' ', '\n']))?;
-    text::is_assignment(text).then_some(name)
+    wrapper::is_assignment(text).then_some(name)
 }
 
 /// Programs that are looked at because of the harm they can do, or because they run others.
@@ -412,7 +450,7 @@ const HARM: &[&str] = &[
     "wipe", "wipefs", "xargs",
 ];
 
-const HARMFUL: Names<512> = carrier::with_carriers(Names::of(&[HARM, SHELLS]), 1);
+const HARMFUL: Names<512> = carrier::with_carriers(Names::of(&[HARM, POSIX_SHELLS, OTHER_SHELLS]), 1);
 
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Word, bare};
+use ollm_shell::{Assign, Body, Command, List, ListOperator, Piece, Redirect, Word, bare, program_variable};
 
 use super::{
-    Deed, Feed, Walker,
+    Feed, ScriptAction, Walker,
     guess::{is_inert, is_inert_text, is_run_name, varies_inertly},
 };
-use crate::field::{Expander, Field, Outer, Place, Variables, literal};
+use crate::field::{Expander, Field, OuterScript, ShellPlace, Variables, literal};
 
 /// One script being walked.
 pub(super) struct Scene<'w, 'a> {
     pub(super) walker: &'w mut Walker,
     pub(super) variables: &'a Variables<'a>,
-    pub(super) outer: &'a Outer,
+    pub(super) outer: &'a OuterScript,
+    /// What the command writes that is walked, for a process substitution that reads it.
+    pub(super) writes: Feed,
+    /// The function whose body is walked.
+    pub(super) function: Option<&'a str>,
 }
 
 impl<'a> Scene<'_, 'a> {
@@ -24,7 +28,7 @@ impl<'a> Scene<'_, 'a> {
             self.pipeline(&step.pipeline, feed, depth);
             seen.add(&self.walker.place);
             // Only `&&` promises that a change of folder has worked.
-            if step.joint != Joint::And && self.walker.place != seen {
+            if step.joint != ListOperator::And && self.walker.place != seen {
                 self.walker.place = seen.clone();
             }
         }
@@ -56,11 +60,22 @@ impl<'a> Scene<'_, 'a> {
             (Feed::Nothing, Some(stdin)) => stdin.clone(),
             _ => feed.clone(),
         };
+        let before = reads_output(command).then(|| {
+            let writes = self.expander(&Feed::Nothing).output_of(command, feed.clone(), 0);
+            std::mem::replace(&mut self.writes, writes)
+        });
         for redirect in &command.redirects {
             self.redirect(redirect, &mut feed, depth);
         }
+        self.body(command, &feed, depth);
+        if let Some(before) = before {
+            self.writes = before;
+        }
+    }
+
+    fn body(&mut self, command: &'a Command, feed: &Feed, depth: usize) {
         match &command.body {
-            Body::Simple { assigns, words } => self.simple(command, assigns, words, &feed, depth),
+            Body::Simple { assigns, words } => self.simple(command, assigns, words, feed, depth),
             Body::Branches { words, lists, repeats } => {
                 self.substitutions(words, depth);
                 if lists.is_empty() {
@@ -71,7 +86,7 @@ impl<'a> Scene<'_, 'a> {
                 let place = self.walker.place.clone();
                 let mut seen = place.clone();
                 for list in lists {
-                    self.list(list, &feed, depth + 1);
+                    self.list(list, feed, depth + 1);
                     seen.add(&self.walker.place);
                 }
                 if *repeats {
@@ -81,22 +96,24 @@ impl<'a> Scene<'_, 'a> {
             }
             Body::Subshell(list) => {
                 let place = self.walker.place.clone();
-                self.list(list, &feed, depth + 1);
+                self.list(list, feed, depth + 1);
                 self.walker.place = place;
             }
             Body::For { words, list, .. } => {
                 self.substitutions(words.iter().flatten(), depth);
                 // What the body does to the folder holds for its next round.
                 let place = self.walker.place.clone();
-                self.list(list, &feed, depth + 1);
+                self.list(list, feed, depth + 1);
                 self.walker.place.repeat_since(&place);
             }
             Body::Function { name, body } => {
                 if multiplies(name, body) {
-                    self.walker.push(Deed::Bomb { name: name.clone() });
+                    self.walker.push(ScriptAction::Bomb { name: name.clone() });
                 }
-                // Whoever calls it may pipe something into it.
+                let outside = self.function.replace(name);
+                // Its caller may pipe something into it.
                 self.command(body, &Feed::Pipe, depth + 1);
+                self.function = outside;
             }
         }
     }
@@ -125,8 +142,19 @@ impl<'a> Scene<'_, 'a> {
         }
         if self.variables.evaluates {
             for word in words {
-                self.subscripts(word, depth);
+                if sets_prompt(word) {
+                    self.evaluated(word, depth);
+                } else {
+                    self.subscripts(word, depth);
+                }
             }
+        }
+        // What a function is given, its callers say.
+        if let (Some(function), [word]) = (self.function, words)
+            && is_all_given(word)
+        {
+            self.walker.passing.insert(function.to_lowercase());
+            return;
         }
         if let [word] = words
             && literal(word).as_deref() == Some("exec")
@@ -135,6 +163,7 @@ impl<'a> Scene<'_, 'a> {
         }
         // It is there once the command has run.
         let (written, place) = (self.written_by(command, words, feed), self.walker.place.clone());
+        self.kept_for_login(&written, words, depth);
         self.run_ways(words, feed, depth);
         self.walker.keep_written(&written, &place);
     }
@@ -156,7 +185,7 @@ impl<'a> Scene<'_, 'a> {
             return self.walker.run(fields.into(), feed, depth + 1);
         }
         let place = self.walker.place.clone();
-        let mut reached: Option<Place> = None;
+        let mut reached: Option<ShellPlace> = None;
         for (at, fields) in ways.into_iter().enumerate() {
             // The first stands for all that do no more than it does.
             if at > 0 && self.walker.aliases.is_empty() && is_inert(&fields) {
@@ -224,20 +253,21 @@ impl<'a> Scene<'_, 'a> {
             self.walker.unclear("it reads from another machine, or writes to one".to_owned());
         }
         match redirect {
-            Redirect::Write(word)
+            Redirect::Write { file: word, .. }
             | Redirect::Read { file: word, writes: true, .. }
             | Redirect::Duplicate { target: word, writes: true, .. } => {
+                let appends = matches!(redirect, Redirect::Write { appends: true, .. });
                 self.substitutions([word], depth);
                 for target in self.files(word, feed) {
                     let place = self.walker.place.clone();
-                    self.walker.push(Deed::Write { target, place });
+                    self.walker.push(ScriptAction::Write { target, place, appends });
                 }
             }
             Redirect::Read { file, input: true, .. } => {
                 self.substitutions([file], depth);
                 for read in self.files(file, feed) {
                     let place = self.walker.place.clone();
-                    self.walker.push(Deed::Read { file: read, place });
+                    self.walker.push(ScriptAction::Read { file: read, place });
                 }
                 let written = self.files(file, feed).iter().find_map(|file| self.walker.fed_from(file));
                 match (written, bare(file)) {
@@ -245,7 +275,7 @@ impl<'a> Scene<'_, 'a> {
                     // The same input by another name.
                     (None, Some(file)) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
                     (None, Some(_)) => *feed = Feed::Nothing,
-                    (None, None) => *feed = Feed::Pipe,
+                    (None, None) => *feed = self.printed_for(file),
                 }
             }
             Redirect::Text { input, .. } | Redirect::Document { input, .. } => {
@@ -266,6 +296,18 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
+    /// What a program reads that is fed by a process substitution: `< <(echo x)`.
+    fn printed_for(&self, file: &'a Word) -> Feed {
+        let [Piece::Process { list, prints: true, .. }] = file.pieces.as_slice() else { return Feed::Pipe };
+        let nothing = Feed::Nothing;
+        let expander = self.expander(&nothing);
+        let mut printed = expander.printed_by(list, 0);
+        match (printed.next(), printed.next()) {
+            (Some(feed), None) => feed,
+            _ => Feed::Pipe,
+        }
+    }
+
     /// The files that the word of a redirection may name.
     fn files(&self, word: &'a Word, feed: &Feed) -> Vec<Field> {
         self.expander(feed).word(word, 0).into_iter().flatten().collect()
@@ -282,8 +324,12 @@ impl<'a> Scene<'_, 'a> {
         for piece in word {
             match piece {
                 Piece::Output { list, .. } | Piece::Process { list, .. } => {
+                    let feed = match piece {
+                        Piece::Process { prints: false, .. } => self.writes.clone(),
+                        _ => Feed::Nothing,
+                    };
                     let place = self.walker.place.clone();
-                    self.list(list, &Feed::Nothing, depth + 1);
+                    self.list(list, &feed, depth + 1);
                     self.walker.place = place;
                 }
                 Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
@@ -293,6 +339,32 @@ impl<'a> Scene<'_, 'a> {
             }
         }
     }
+}
+
+/// Whether a word of `export` sets a variable that a shell expands by itself.
+fn sets_prompt(word: &Word) -> bool {
+    let name = match word.first() {
+        Some(Piece::Plain(text) | Piece::Quoted(text)) => text.split_once('=').map(|(name, _)| name),
+        _ => None,
+    };
+    name.and_then(program_variable).is_some_and(|variable| variable.holds.is_expanded())
+}
+
+/// Whether a word is `"$@"`.
+fn is_all_given(word: &Word) -> bool {
+    let mut pieces = word.iter().filter(|piece| !matches!(piece, Piece::Quoted(text) if text.is_empty()));
+    let is_all = |piece: &Piece| matches!(piece, Piece::Parameter { name, operator: "", .. } if name == "@");
+    pieces.next().is_some_and(is_all) && pieces.next().is_none()
+}
+
+/// Whether a process substitution reads what a command writes.
+fn reads_output(command: &Command) -> bool {
+    let words = match &command.body {
+        Body::Simple { words, .. } => words.as_slice(),
+        _ => &[],
+    };
+    let reads = |piece: &Piece| matches!(piece, Piece::Process { prints: false, .. });
+    words.iter().chain(command.redirects.iter().filter_map(Redirect::word)).any(|word| word.iter().any(reads))
 }
 
 /// The commands of a process substitution.
@@ -308,7 +380,7 @@ fn multiplies(name: &str, body: &Command) -> bool {
     lists(&body.body).into_iter().flatten().any(|step| {
         let calls = step.pipeline.iter().filter(|command| calls(name, command)).count();
         calls > 1
-            || (calls == 1 && step.joint == Joint::Background)
+            || (calls == 1 && step.joint == ListOperator::Background)
             || step.pipeline.iter().any(|command| multiplies(name, command))
     })
 }

@@ -1,19 +1,16 @@
 //! Programs that read shell text: from an argument, from their input, later, or on another machine.
 
+use ollm_shell::wrapper::{CarriedCommand, FLOCK, RUNUSER, SSH};
+
 use super::{
     Feed, Walker,
-    carrier::{CONTAINER, Carried, FLOCK, RUNUSER, SSH, carried, is_cluster},
+    carrier::{CONTAINER, carried, is_cluster},
     carry::{is_stream, show},
 };
 use crate::{
     field::{Field, Tail},
     path,
 };
-
-/// Programs that read a script from their arguments or their input.
-pub(super) const SHELLS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "xonsh",
-];
 
 impl Walker {
     /// Arguments that together are shell text.
@@ -55,6 +52,9 @@ impl Walker {
         let mut rest = fields.iter().enumerate().skip(1);
         let (mut streamed, mut command, mut plain) = (false, false, false);
         self.guess_written(fields, depth);
+        if only_checks(fields) {
+            return;
+        }
         while let Some((at, field)) = rest.next() {
             let Some(option) = field.known().or_else(|| self.named_by_wildcard(field)) else {
                 return self.unknown(format!("what the shell runs is not written out: {}", show(fields)));
@@ -62,7 +62,7 @@ impl Walker {
             match option {
                 "--rcfile" | "--init-file" => drop(rest.next()),
                 "--command" => command = true,
-                // What follows is a file, whatever it is called.
+                // What follows is a file, under any name.
                 "-" | "--" if !command && !plain && at + 1 < fields.len() => plain = true,
                 "-" | "--" if !command => break,
                 _ if !plain && option.starts_with(['-', '+']) && option.len() > 1 => {
@@ -103,7 +103,7 @@ impl Walker {
 
     /// What a wildcard names is a file as others are, unless the script has written some.
     fn named_by_wildcard<'f>(&self, field: &'f Field) -> Option<&'f str> {
-        let is_file = field.glob && !field.open() && field.text.contains('.') && !field.text.starts_with('-');
+        let is_file = field.glob && !field.open() && field.text.contains(['.', '/']) && !field.text.starts_with('-');
         (is_file && self.written.is_empty()).then_some(field.text.as_str())
     }
 
@@ -187,8 +187,8 @@ impl Walker {
         let Some(verb) = fields.iter().skip(1).position(is_verb) else { return };
         let after = fields.skip(verb + 1);
         let dashes = after.iter().position(|arg| arg.text == "--");
-        let Carried { at, known } =
-            dashes.map_or_else(|| carried(&after, &CONTAINER), |at| Carried { at: at + 1, known: true });
+        let CarriedCommand { at, known } =
+            dashes.map_or_else(|| carried(&after, &CONTAINER), |at| CarriedCommand { at: at + 1, known: true });
         let place = self.place.clone();
         (self.place.lost, self.place.elsewhere) = (true, true);
         let lent = after.iter().enumerate().filter_map(|(at, arg)| mount(&arg.text, after.get(at + 1)));
@@ -202,12 +202,37 @@ impl Walker {
     }
 }
 
-/// A folder that a container is lent, as it is called there and here.
+/// Whether a shell reads its text and runs nothing: `-n`, with no option that could take this back, as `+n` does.
+fn only_checks(fields: &Tail) -> bool {
+    let mut checks = false;
+    let mut words = fields.iter().skip(1);
+    while let Some(field) = words.next() {
+        let Some(text) = field.known() else {
+            // It may be the name of a file, or an option whose text stands behind it.
+            return checks && words.all(|later| !later.text.starts_with(['-', '+']));
+        };
+        let Some(letters) = text.strip_prefix('-') else { return checks && !text.starts_with('+') };
+        if letters.is_empty() || !letters.bytes().all(|letter| b"cenuvx".contains(&letter)) {
+            return false;
+        }
+        checks |= letters.contains('n');
+    }
+    checks
+}
+
+/// A folder that a container is lent: its name in the container, and its name here.
 fn mount(option: &str, value: Option<&Field>) -> Option<(String, String)> {
     let value = match option.split_once('=') {
         Some(("--volume" | "--mount", value)) => value,
         None if matches!(option, "-v" | "--volume" | "--mount") => value?.text.as_str(),
-        _ => option.strip_prefix("-v")?,
+        _ => {
+            // `-itv /:/x`, `-v=/:/x`
+            let letters = option.strip_prefix('-')?.trim_start_matches(['d', 'i', 't', 'P', 'q']);
+            match letters.strip_prefix('v')?.trim_start_matches('=') {
+                "" => value?.text.as_str(),
+                attached => attached,
+            }
+        }
     };
     if value.contains('=') {
         let named = |wanted: &[&str]| {

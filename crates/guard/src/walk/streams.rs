@@ -20,7 +20,7 @@ const CODE_FILES: &[&str] =
 /// Options behind which code or a module stands, so that what follows is data.
 const CODE_BEFORE: &[&str] = &["--eval", "--print", "-c", "-e", "-m", "-p"];
 
-/// Whether a program may run a stream that nobody has seen.
+/// Whether a program may run a stream of unknown content.
 pub(super) fn runs_stream(name: &str, args: &[Field]) -> bool {
     let is_unseen = |arg: &Field| {
         arg.text.strip_suffix(UNSEEN_STREAM).is_some_and(|before| before.is_empty() || before.ends_with('='))

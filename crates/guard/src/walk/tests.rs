@@ -1,4 +1,4 @@
-//! What a real shell runs, we have seen.
+//! Every command that a real shell runs, the walk has found.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,8 +10,8 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Deed, walk};
-use crate::field::Place;
+use super::{ScriptAction, walk};
+use crate::field::ShellPlace;
 
 /// Scraps of shell grammar, thrown together at random.
 const SCRAPS: &[&str] = &[
@@ -162,7 +162,7 @@ fn marks(script: &str, folder: &Path) -> Vec<String> {
 }
 
 /// Whether the walk saw this mark, or said that it cannot know.
-fn seen(deeds: &[Deed], mark: &str) -> bool {
+fn seen(deeds: &[ScriptAction], mark: &str) -> bool {
     deeds.iter().any(|deed| is_mark(deed, mark))
 }
 
@@ -179,11 +179,11 @@ fn without_numbers(text: &str) -> String {
     folded
 }
 
-fn is_mark(deed: &Deed, mark: &str) -> bool {
+fn is_mark(deed: &ScriptAction, mark: &str) -> bool {
     match deed {
-        Deed::Unclear(_) => true,
-        Deed::Guess(deed) => is_mark(deed, mark),
-        Deed::Run(run) => {
+        ScriptAction::Unclear(_) => true,
+        ScriptAction::Guess(deed) => is_mark(deed, mark),
+        ScriptAction::Run(run) => {
             run.name == "mark"
                 && run.args.first().map_or(mark.is_empty(), |arg| {
                     arg.known().is_none_or(|text| without_numbers(text) == without_numbers(mark))
@@ -199,7 +199,7 @@ proptest! {
     #[test]
     fn whatever_bash_runs_was_seen(script in script()) {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(vec![folder.path().to_owned()], None);
+        let place = ShellPlace::new(vec![folder.path().to_owned()], None);
         let deeds = walk(&script, place);
         for mark in marks(&script, folder.path()) {
             prop_assert!(seen(&deeds, &mark), "bash ran `mark {mark}` in {script:?}, seen: {deeds:?}");

@@ -1,15 +1,20 @@
 //! `xargs` and `parallel`: commands whose arguments come from elsewhere.
 
+use ollm_shell::wrapper::{PARALLEL, XARGS};
+
 use super::{
     Feed, Walker,
-    carrier::{PARALLEL, XARGS, carried},
+    carrier::{carried, is_cluster},
     carry::show,
     feed::Split,
 };
-use crate::field::{Field, Fields, Tail};
+use crate::{
+    field::{Field, Fields, Tail},
+    path,
+};
 
 impl Walker {
-    /// `xargs`: the command gets more arguments: what it is fed, or nobody knows which.
+    /// `xargs`: the command gets more arguments: the words of its input, or unknown ones.
     pub(super) fn xargs(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
         let carried = carried(fields, &XARGS);
         let (own, command) = (fields.head(carried.at), fields.skip(carried.at));
@@ -20,9 +25,15 @@ impl Walker {
         let more = feed.arguments(splits(&own, mark.is_some())).unwrap_or_else(|| vec![Field::unknown()]);
         match mark {
             Some(mark) => {
+                // Names of files, or what is in one, are one word in the text of a shell as elsewhere.
+                let is_data = matches!(feed, Feed::Nothing | Feed::Files(_));
+                let code = shell_code(&command).filter(|_| is_data);
                 for argument in &more {
-                    let filled = command.iter().map(|field| filled(field, &mark, argument)).collect();
-                    self.run(filled, &Feed::Nothing, depth + 1);
+                    let fill = |(at, field): (usize, &Field)| match argument.known() {
+                        None if code == Some(at) => Field::literal(field.text.replace(&mark, UNKNOWN)),
+                        _ => filled(field, &mark, argument),
+                    };
+                    self.run(command.iter().enumerate().map(fill).collect(), &Feed::Nothing, depth + 1);
                 }
             }
             None => self.run(command.iter().cloned().chain(more).collect(), &Feed::Nothing, depth + 1),
@@ -51,6 +62,17 @@ impl Walker {
         self.run(command.into(), &Feed::Nothing, depth + 1);
         self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
     }
+}
+
+/// Stands in shell text for a word that is not known.
+const UNKNOWN: &str = "\"$(cat)\"";
+
+/// Which word of a command is text for a shell in which a word may be put in place of a mark.
+fn shell_code(command: &[Field]) -> Option<usize> {
+    let (first, rest) = command.split_first()?;
+    let option = rest.first().filter(|option| is_cluster(&option.text, 'c'))?;
+    let text = rest.get(1).filter(|text| !option.open() && text.text.contains(' ') && !text.text.contains('\''))?;
+    (ollm_shell::is_shell(&path::base_name(&first.text)) && text.known().is_some()).then_some(2)
 }
 
 /// The mark for which `xargs -I` puts its input.
@@ -104,7 +126,6 @@ fn filled(field: &Field, mark: &str, argument: &Field) -> Field {
 
 /// A line for `parallel`, with something unknown for its marks: `{}`, `{.}`, `{1}`; behind it, if there is none.
 fn filled_line(line: &str) -> Option<String> {
-    const UNKNOWN: &str = "\"$(cat)\"";
     let mut parts = line.split('{');
     let mut filled = parts.next()?.to_owned();
     let mut marked = false;

@@ -2,7 +2,7 @@
 
 use super::{Touch, each, git, options, values};
 use crate::{
-    field::{Field, Fields},
+    field::{Field, Fields, is_pattern},
     path,
     walk::Run,
 };
@@ -21,14 +21,32 @@ pub(super) fn tar(run: &Run, plain: &[Field]) -> Vec<Touch> {
         let folders = values(&run.args, &["-C", "--directory"]);
         let members: Fields = plain.iter().filter(|member| !folders.contains(member)).flat_map(below_folders).collect();
         let inside = folders.iter().flat_map(|folder| members.iter().map(|member| git::joined(folder, member)));
-        let touches = each(members.iter().cloned().chain(inside), Touch::Content);
-        return unpacked(run, folders.clone()).into_iter().chain(touches).collect();
+        let members: Fields = members.iter().cloned().chain(inside).collect();
+        return unpacked(run, folders.clone()).into_iter().chain(unpacked_members(run, members)).collect();
     }
     let creates = mode.contains(['c', 'r', 'u']) || long("--create");
     let mut files = values(&run.args, &["--file"]);
     files.extend(plain.get(1).filter(|_| bare.is_some_and(|letters| letters.contains('f'))).cloned());
     files.extend(values(&run.args, &["-f"]));
-    if creates { each(files, Touch::Content) } else { Vec::new() }
+    let taken = plain.iter().filter(|_| long("--remove-files")).cloned();
+    if creates {
+        each(files, Touch::Content).into_iter().chain(each(taken, Touch::Whole)).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// What of an archive is named: files, folders with all that is in them, and patterns of the archive's own.
+pub(super) fn unpacked_members(run: &Run, members: Fields) -> Vec<Touch> {
+    let here = |member: &Field| run.place.folders.iter().any(|here| path::join(here, &member.text) == *here);
+    // What stands before a wildcard is the folder.
+    let folder = |member: &Field| {
+        let plain: Vec<&str> = member.text.split('/').take_while(|part| !is_pattern(part)).collect();
+        Field { text: plain.join("/"), ..member.clone() }
+    };
+    let merged = |member: &Field| Some(folder(member)).filter(|folder| !folder.text.is_empty() && !here(folder));
+    let merged: Fields = members.iter().filter_map(merged).collect();
+    each(members, Touch::Content).into_iter().chain(each(merged, Touch::Merge)).collect()
 }
 
 /// A path, and what is left of it without its first folders: an archive may be unpacked without them.
@@ -39,7 +57,7 @@ fn below_folders(path: &Field) -> Fields {
     std::iter::once(path.clone()).chain(rests).collect()
 }
 
-/// Files nobody can name here come into these folders, or into the working folder.
+/// Files with unknown names come into these folders, or into the working folder.
 pub(super) fn unpacked(run: &Run, mut folders: Fields) -> Vec<Touch> {
     if folders.is_empty() {
         folders.push(Field::literal("."));

@@ -1,6 +1,6 @@
 //! Programs with sources and a destination: copies, moves, links.
 
-use super::{Touch, each, letters, options, values};
+use super::{Touch, each, letters, operands, options, values};
 use crate::{
     field::{Field, Fields},
     walk::Run,
@@ -8,6 +8,16 @@ use crate::{
 
 /// Programs with sources and a destination.
 pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
+    let has = |letter: char, long: &str| {
+        options(&run.args).any(|option| letters(option, &[letter]) || option.starts_with(long))
+    };
+    // Every word is a folder to make.
+    if run.name == "install" && has('d', "--dir") {
+        return each(plain, Touch::Content);
+    }
+    if run.name == "rsync" {
+        plain = operands(&without_filters(&run.args));
+    }
     let mut folder = values(&run.args, &["-t", "--target-directory"]).into_iter().next();
     if folder.is_some() && run.name != "rsync" {
         plain.retain(|field| Some(field) != folder.as_ref());
@@ -32,6 +42,10 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
             || (links && letters(option, &['n', 'h']))
             || option.starts_with("--delete")
     });
+    let keeps_folders = match run.name.as_str() {
+        "rsync" => has('R', "--rel"),
+        _ => run.name.ends_with("cp") && options(&run.args).any(|option| option.starts_with("--par")),
+    };
     let mut touches = Vec::new();
     for source in &plain {
         if moves {
@@ -46,7 +60,7 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
             touches.push(Touch::Merge(destination.clone()));
             continue;
         }
-        let name = inside(&destination, source);
+        let name = if keeps_folders { below(&destination, source) } else { inside(&destination, source) };
         if deep || links {
             touches.push(Touch::Whole(name.clone()));
         }
@@ -60,6 +74,22 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
         touches.push(if deep || links { Touch::Becomes(destination) } else { Touch::Content(destination) });
     }
     touches
+}
+
+/// The words of `rsync` without the values of options that say what is left out.
+fn without_filters(args: &[Field]) -> Fields {
+    const FILTERS: &[&str] = &["--exclude", "--exclude-from", "--filter", "--include", "--include-from", "-f"];
+    let mut is_value = false;
+    let is_kept = |arg: &&Field| !std::mem::replace(&mut is_value, FILTERS.contains(&arg.text.as_str()));
+    args.iter().filter(is_kept).cloned().collect()
+}
+
+/// A source's place in the destination folder, with all folders that its path names.
+fn below(folder: &Field, source: &Field) -> Field {
+    // `rsync` begins behind `/./`.
+    let path = source.text.rsplit("/./").next().unwrap_or_default();
+    let text = format!("{}/{}", folder.text.trim_end_matches('/'), path.trim_start_matches('/'));
+    if folder.open() { inside(folder, source) } else { Field { text, ..source.clone() } }
 }
 
 /// A source's place in the destination folder.

@@ -17,7 +17,7 @@ pub(super) fn in_place(run: &Run) -> bool {
 /// What of its arguments is code that may write, with the names that the code may write to.
 pub(super) fn code(run: &Run) -> Vec<String> {
     let scripts = filter::scripts(&run.name, &run.args);
-    if !scripts.iter().any(|script| script.text.contains(['>', 'w', '|'])) {
+    if !scripts.iter().any(|script| script.text.contains(['>', 'w', 'W', '|'])) {
         return Vec::new();
     }
     let mut code: Vec<String> = scripts.iter().map(|script| script.shown()).collect();

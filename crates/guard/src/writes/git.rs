@@ -140,7 +140,7 @@ fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
     unpacked(run, folders).into_iter().chain(hooks).collect()
 }
 
-/// A file as it is named from a folder on.
+/// A file named from a folder on.
 pub(super) fn joined(folder: &Field, file: &Field) -> Field {
     if folder.open() || file.open() || file.text.starts_with('/') {
         return file.clone();

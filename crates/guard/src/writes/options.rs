@@ -1,12 +1,12 @@
 //! Options of programs that mostly read, but can be told a file to write.
 //!
-//! The table has the options that write nothing. Whatever stands behind another one may be the name of a file to write.
+//! The table has the options that write nothing. The word behind another option may be the name of a file to write.
 
 use super::{Touch, named_files};
 use crate::{field::Field, program, walk::Run};
 
 /// The options of a program that write no file.
-struct Harmless {
+struct HarmlessOptions {
     name: &'static str,
     /// One-letter options, as `getopt` takes them: with a colon behind those that have a value.
     letters: &'static str,
@@ -14,8 +14,8 @@ struct Harmless {
     long: &'static str,
 }
 
-const fn harmless(name: &'static str, letters: &'static str, long: &'static str) -> Harmless {
-    Harmless { name, letters, long }
+const fn harmless(name: &'static str, letters: &'static str, long: &'static str) -> HarmlessOptions {
+    HarmlessOptions { name, letters, long }
 }
 
 const AWK: (&str, &str) = ("F:f:v:bcnrSt", "assign field-separator file posix re-interval sandbox version");
@@ -34,7 +34,7 @@ const SED: (&str, &str) = (
 
 /// Sorted by name. Programs that read and are not here have no option that writes.
 #[rustfmt::skip]
-const PROGRAMS: &[Harmless] = &[
+const PROGRAMS: &[HarmlessOptions] = &[
     harmless("awk", AWK.0, AWK.1),
     harmless("base64", "dDib:w:", "decode ignore-garbage wrap"),
     harmless("bsdtar", TAR.0, TAR.1),
@@ -53,7 +53,6 @@ const PROGRAMS: &[Harmless] = &[
     harmless("gawk", AWK.0, AWK.1),
     harmless("gsed", SED.0, SED.1),
     harmless("gtar", TAR.0, TAR.1),
-    harmless("history", "cnprsd:", ""),
     harmless("iconv", "clsf:t:", "from-code list silent to-code"),
     harmless("info", "f:n:", "file node"),
     harmless("less", LESS.0, LESS.1),
@@ -114,7 +113,7 @@ fn perhaps(field: &Field, run: &Run) -> Vec<Touch> {
     named_files(field, run).into_iter().map(Touch::Perhaps).collect()
 }
 
-impl Harmless {
+impl HarmlessOptions {
     /// What of an option is not known to write nothing: all of it, or the letters from one on.
     fn unknown_part(&self, option: &Field) -> Option<Field> {
         let text = option.text.trim_start_matches('-');

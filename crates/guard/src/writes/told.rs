@@ -1,4 +1,4 @@
-//! Programs that write files, told to only look at them.
+//! Programs that write files, called with options by which they only read them.
 
 use super::{operands, options};
 use crate::walk::Run;

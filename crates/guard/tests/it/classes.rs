@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_guard::{From, PROTECTED, Shelter, tampering};
+use ollm_guard::{From, PROTECTED, ProtectedPlaces, tampering};
 use ollm_protocol::{Event, EventKind, Flow, Verdict};
 use serde_json::json;
 
@@ -105,7 +105,7 @@ fn s01_our_own_program_is_protected() {
         "install -m755 x ~/.cargo/bin/ollm",
         "chmod -x ~/.cargo/bin/ollm",
     ]);
-    let shelter = Shelter { executable: Some(PathBuf::from("/opt/tools/ollm")), ..shelter() };
+    let shelter = ProtectedPlaces { executable: Some(PathBuf::from("/opt/tools/ollm")), ..shelter() };
     let judge = |command: &str| tampering(&call("shell", json!({ "command": command })), &shelter);
     check(judge, Flow::Block, &["cp x /opt/tools/ollm", "rm -rf /opt/tools"]);
     check(judge, Flow::NoOpinion, &["/opt/tools/ollm hook list", "ls -l /opt/tools/ollm"]);
@@ -340,7 +340,7 @@ fn s09_every_row_of_the_table_holds_at_home_and_in_a_project() {
 fn s09_without_a_project_the_working_folder_is_one() {
     let judge = |cwd: &str, path: &str| {
         let data = [("tool_name", "write_file".into()), ("args", json!({ "path": path })), ("cwd", cwd.into())];
-        let shelter = Shelter { projects: Vec::new(), cwd: PathBuf::from("/tmp/elsewhere"), ..shelter() };
+        let shelter = ProtectedPlaces { projects: Vec::new(), cwd: PathBuf::from("/tmp/elsewhere"), ..shelter() };
         tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow
     };
     for path in [".mcp.json", ".claude/hooks/x.sh", ".git/hooks/pre-commit", ".ollm/config.yaml", "opencode.json"] {

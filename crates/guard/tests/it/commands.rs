@@ -298,6 +298,8 @@ fn every_shell_like_tool_is_looked_at() {
         let verdict = destructive(&event, Path::new(PROJECT), Some(Path::new(HOME)));
         assert_eq!(verdict.flow, Flow::Block, "{event:?}");
     }
+    let mut after = call("shell", json!({ "command": script }));
+    after.kind = EventKind::AfterTool;
     let others = [
         call("write_file", json!({ "path": "x", "content": script })),
         call("shell", json!({ "command": ["git", "commit", "-m", script] })),
@@ -305,7 +307,7 @@ fn every_shell_like_tool_is_looked_at() {
         call("web_search", json!({ "query": script })),
         call("shell", json!({})),
         call("shell", json!(null)),
-        Event { kind: EventKind::AfterTool, ..call("shell", json!({ "command": script })) },
+        after,
         Event::unchecked(EventKind::BeforeTool, []),
     ];
     for event in others {

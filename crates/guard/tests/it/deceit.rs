@@ -1,4 +1,4 @@
-//! An agent that helps itself, hides what it does, or says it is somebody else.
+//! An agent that helps itself, hides what it does, or takes another's name.
 
 use ollm_guard::{destructive, tampering};
 use ollm_protocol::{EventKind, Flow};

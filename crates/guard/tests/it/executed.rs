@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use ollm_guard::{Lock, Shelter, destructive, tampering};
+use ollm_guard::{Lock, ProtectedPlaces, destructive, tampering};
 use ollm_process::{BoxMeans, BoxRules, Children, Job, Limits, ProcessBox};
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::{prelude::*, test_runner::TestRunner};
@@ -25,7 +25,7 @@ use serde_json::json;
 const BIN: &[&str] = &[
     "sh", "bash", "rm", "find", "xargs", "cat", "echo", "printf", "env", "nice", "nohup", "timeout", "tee", "cp", "mv",
     "ls", "true", "head", "sort", "dirname", "basename", "mkdir", "ln", "sed", "awk", "chmod", "touch", "truncate",
-    "setsid", "stdbuf", "unlink", "grep", "tr", "rev", "base64", "dd", "sleep", "realpath", "seq", "install",
+    "setsid", "stdbuf", "unlink", "grep", "tr", "rev", "base64", "dd", "sleep", "realpath", "seq", "install", "mkfifo",
 ];
 
 /// A throwaway home with a project in it.
@@ -108,13 +108,13 @@ impl Home {
         first.max(tampering(&event, &self.shelter()).flow)
     }
 
-    fn shelter(&self) -> Shelter {
-        Shelter {
+    fn shelter(&self) -> ProtectedPlaces {
+        ProtectedPlaces {
             home: Some(self.path()),
             ollm_home: self.path().join(".ollm"),
             projects: vec![self.project()],
             cwd: self.project(),
-            ..Shelter::default()
+            ..ProtectedPlaces::default()
         }
     }
 
@@ -199,6 +199,10 @@ const DESTROYERS: &[&str] = &[
     "for f in $(echo build T); do rm -rf \"$f\"; done",
     "for f in $(find T -type f); do rm -f \"$f\"; done", "rm -f $(find T -type f)", "x=$(find T -type f); rm -f $x",
     "find T -type f | sort | xargs rm -f", "find T -type f | grep . | while read -r f; do rm \"$f\"; done", "rm -rf \"$x\"T",
+    "while read -r f; do rm -f \"$f\"; done < <(find T -type f)", "xargs rm -rf < <(echo T)", "rm -f $(grep -rl precious T)",
+    "grep -rl precious T | xargs rm -f", "find T -type f -exec mv -t build {} +", "tee $(find T -type f) < build/x",
+    "printf 'rm -rf ' > build/a; echo 'T' >> build/a; sh build/a", "mapfile -t a < <(find T -type f); rm -f \"${a[@]}\"",
+    "x=build; trap 'x=T' DEBUG; rm -rf \"$x\"", "echo 'rm -rf T' > build/a; cp build/a build/b; . build/b", "rm -rf $(ls -d T)",
 ];
 
 /// Ways to write over what is protected.
@@ -211,6 +215,8 @@ const WRITERS: &[&str] = &[
     "x=F; echo > \"$x\"", "echo > \"$(echo F)\"", "cd ~/.ollm && echo > config.yaml", "find ~/.ollm -name '*.yaml' -delete",
     "awk 'BEGIN { print > \"F\" }'", "sed 'w F' build/x", "printf x | tee -a F", "echo F | xargs cp build/x",
     "find ~ -name 'config.y*' -exec cp build/x {} \\;", "bash -c 'echo > \"$1\"' _ F", "cp build/x build/config.yaml; cp -t ~/.ollm build/config.yaml",
+    "mkdir build/.ollm; cp build/x build/.ollm/config.yaml; cd build; cp --parents .ollm/config.yaml ~", "sed 'W F' build/x",
+    "install -d ~/.ollm/new; ln -s ~/.ollm build/l; cp build/x build/l/config.yaml", "tee $(echo F) < build/x",
 ];
 
 #[rustfmt::skip]
@@ -231,6 +237,9 @@ const AROUND: &[&str] = &[
     "stdbuf -oL sh -c Q", "echo x | xargs -I{} sh -c Q", "find build -name x -exec sh -c Q \\;", "sh -s <<'END'\nC\nEND",
     "cat <<'END' | sh\nC\nEND", "exec 3<<'END'\nC\nEND\nsh <&3", "alias e=Q\nsh -c Q", "c=Q; sh -c \"$c\"", "c=Q; eval \"$c\"",
     "sh /dev/stdin <<'END'\nC\nEND", "sh -c 'eval \"$1\"' _ Q", "trap Q EXIT", "bash --norc -c Q", "A=1 B=2 sh -c Q",
+    "printf '%s\\n' Q > >(sh); wait", "printf '%s\\n' Q | tee >(sh) >/dev/null; wait", "coproc sh; echo Q >&\"${COPROC[1]}\"",
+    "mkfifo build/p; sh < build/p & printf '%s\\n' Q > build/p; wait", "f() { \"$@\"; }; f sh -c Q", "sh < <(printf '%s\\n' Q)",
+    "bash <(printf '%s\\n' Q)", "printf '%s\\n' Q > build/q; sh build/q",
 ];
 
 fn around(way: &str, command: &str) -> String {

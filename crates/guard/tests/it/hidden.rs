@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ollm_guard::{Shelter, destructive, tampering};
+use ollm_guard::{ProtectedPlaces, destructive, tampering};
 use ollm_protocol::Flow;
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn a_repository_elsewhere_that_a_file_leads_to_is_protected() {
     std::fs::create_dir_all(&tree).unwrap();
     std::fs::write(tree.join(".git"), format!("gitdir: {}\n", main.join("worktrees/tree").display())).unwrap();
     std::fs::write(main.join("worktrees/tree/commondir"), "../..\n").unwrap();
-    let shelter = Shelter { projects: vec![tree.clone()], cwd: tree.clone(), ..shelter() };
+    let shelter = ProtectedPlaces { projects: vec![tree.clone()], cwd: tree.clone(), ..shelter() };
     let judge = |command: String| {
         let mut event = super::shell(&command);
         event.data.insert("cwd".into(), tree.to_str().unwrap().into());
@@ -140,7 +140,7 @@ fn a_repository_elsewhere_that_a_file_leads_to_is_protected() {
     assert_eq!(judge("cp x ../main/notes".to_owned()), Flow::NoOpinion);
 }
 
-/// What both guards say about a call of a tool that nobody declared.
+/// What both guards say about a call of an undeclared tool.
 fn unknown_tool(args: Value) -> Flow {
     let event = call("mcp__any__perform", args);
     let first = destructive(&event, Path::new(PROJECT), Some(Path::new(HOME))).flow;

@@ -6,9 +6,13 @@ mod commands;
 mod deceit;
 mod deeds;
 mod escapes;
+mod everyday;
 #[cfg(unix)]
 mod executed;
+mod folders;
 mod hidden;
+mod logins;
+mod lost;
 mod properties;
 mod targets;
 mod tools;
@@ -16,7 +20,7 @@ mod unseen;
 
 use std::path::{Path, PathBuf};
 
-use ollm_guard::{Shelter, destructive, tampering};
+use ollm_guard::{ProtectedPlaces, destructive, tampering};
 use ollm_protocol::{Event, EventKind, Flow, Verdict};
 use serde_json::{Value, json};
 
@@ -39,14 +43,14 @@ fn first(command: &str) -> Verdict {
 }
 
 /// What is usually protected, around a home that does not exist.
-fn shelter() -> Shelter {
+fn shelter() -> ProtectedPlaces {
     let home = PathBuf::from(HOME);
-    Shelter {
+    ProtectedPlaces {
         ollm_home: home.join(".ollm"),
         projects: vec![PathBuf::from(PROJECT)],
         cwd: PathBuf::from(PROJECT),
         home: Some(home),
-        ..Shelter::default()
+        ..ProtectedPlaces::default()
     }
 }
 

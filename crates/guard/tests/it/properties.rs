@@ -1,4 +1,4 @@
-//! Whatever is wrapped around a command, and whatever nonsense comes in.
+//! Commands in any wrapping, and any nonsense as input.
 
 use std::path::Path;
 

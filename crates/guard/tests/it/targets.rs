@@ -187,7 +187,7 @@ fn c04_other_spellings_of_a_path_are_the_same_path() {
 #[cfg(unix)]
 #[test]
 fn c04_links_lead_to_the_same_file() {
-    use ollm_guard::Shelter;
+    use ollm_guard::ProtectedPlaces;
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -206,12 +206,12 @@ fn c04_links_lead_to_the_same_file() {
     fs::write(project.join("plain"), "x").unwrap();
     fs::hard_link(project.join("plain"), project.join("other")).unwrap();
 
-    let shelter = Shelter {
+    let shelter = ProtectedPlaces {
         ollm_home: home.join(".ollm"),
         projects: vec![project.clone()],
         cwd: project.clone(),
         home: Some(home.clone()),
-        ..Shelter::default()
+        ..ProtectedPlaces::default()
     };
     let judge = |tool: &str, args| {
         let cwd = project.to_str().unwrap().into();
@@ -342,7 +342,6 @@ fn c05_config_trust_store_and_hook_files_cannot_be_written_even_before_they_exis
         call("Read", json!({ "file_path": "/home/ada/.claude/settings.json" })),
         call("list_directory", json!({ "path": ".ollm" })),
         call("Grep", json!({ "path": ".ollm", "pattern": "x" })),
-        call("mcp__fs__get_file_info", json!({ "path": ".ollm/config.yaml" })),
         call("str_replace_based_edit_tool", json!({ "command": "view", "path": ".ollm/config.yaml" })),
         call("write_file", json!({ "path": "src/main.rs", "content": ".ollm/config.yaml\n+++ b/.ollm/config.yaml\n" })),
         call("write_file", json!({ "path": ".claude/commands/x.md" })),
@@ -352,7 +351,7 @@ fn c05_config_trust_store_and_hook_files_cannot_be_written_even_before_they_exis
     }
     let parent = call("delete_directory", json!({ "path": "/home/ada/.claude" }));
     assert_eq!(tampering(&parent, &shelter()).flow, Flow::Block);
-    let other =
-        ollm_protocol::Event { kind: EventKind::AfterTool, ..call("write_file", json!({"path": ".ollm/config.yaml"})) };
+    let mut other = call("write_file", json!({"path": ".ollm/config.yaml"}));
+    other.kind = EventKind::AfterTool;
     assert_eq!(tampering(&other, &shelter()).flow, Flow::NoOpinion);
 }

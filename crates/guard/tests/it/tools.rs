@@ -143,7 +143,30 @@ fn a_word_that_only_looks_counts_only_in_tools_that_have_such_words() {
     assert_eq!(looks("str_replace_based_edit_tool", "view"), Flow::NoOpinion);
     assert_eq!(looks("str_replace_based_edit_tool", "create"), Flow::Block);
     assert_eq!(looks("edit_file", "view"), Flow::Block, "it edits whatever else it is told");
-    assert_eq!(looks("mystery", "view"), Flow::NoOpinion);
+    assert_eq!(looks("mystery", "view"), Flow::Ask, "nobody declared it");
+}
+
+#[test]
+fn no_name_makes_a_tool_nobody_declared_one_that_only_reads() {
+    let file = "~/.ollm/config.yaml";
+    for (tool, args, flow) in [
+        ("mcp__fs__open", json!({"path": file, "mode": "w", "content": "b"}), Flow::Block),
+        ("mcp__fs__open", json!({"path": file, "mode": "w"}), Flow::Block),
+        ("mcp__fs__get_file", json!({"path": file, "content": "b"}), Flow::Block),
+        ("mcp__fs__find", json!({"path": file, "text": "b"}), Flow::Block),
+        ("mcp__web__fetch_to_file", json!({"url": "https://a.example", "output": file}), Flow::Block),
+        ("mcp__fs__read_and_destroy", json!({"path": file}), Flow::Ask),
+        ("mcp__fs__read_file", json!({"path": file}), Flow::Ask),
+        ("mcp__fs__list", json!({"path": "."}), Flow::NoOpinion),
+        ("mcp__fs__read_file", json!({"path": "src/main.rs"}), Flow::NoOpinion),
+        ("mcp__fs__open", json!({"path": "notes.md", "mode": "w", "content": "b"}), Flow::NoOpinion),
+        ("mcp__fs__move_file", json!({"source": "sub/x", "destination": "sub/.git"}), Flow::Ask),
+    ] {
+        let event = call(tool, args.clone());
+        let verdict = tampers(&event).max(destroys(&event));
+        let is_right = if flow == Flow::Ask { verdict >= flow } else { verdict == flow };
+        assert!(is_right, "{tool} {args} is {}", verdict.name());
+    }
 }
 
 #[test]

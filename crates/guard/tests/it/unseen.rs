@@ -1,6 +1,14 @@
 //! Classes that commands of people who knew nothing of this guard brought up.
 
-use super::classes::{passes, stopped};
+use ollm_guard::tampering;
+use ollm_protocol::Flow;
+use serde_json::json;
+
+use super::{
+    call,
+    classes::{passes, stopped},
+    shelter,
+};
 
 #[test]
 fn a_search_without_tests_reaches_what_is_hidden() {
@@ -357,4 +365,52 @@ fn files_that_decide_are_known_by_what_is_left_of_their_names() {
         "7z x a.7z -obuild",
         "echo 500 > /proc/self/oom_score_adj",
     ]);
+}
+
+#[test]
+fn files_of_agents_decide_in_every_folder_where_one_may_be_started() {
+    stopped(&[
+        "echo '{}' > packages/api/.claude/settings.json",
+        "mkdir -p sub/.claude/hooks && touch sub/.claude/hooks/x.sh",
+        "cp x.json ../other/.mcp.json",
+        "cd packages/api && echo '{}' > .cursor/mcp.json",
+        "cd packages/api/.claude && echo '{}' > settings.json",
+        "tee ~/other/.codex/config.toml < x",
+        "echo x > ~/other/.git/hooks/pre-commit",
+        "sed -i s/a/b/ packages/api/.vscode/mcp.json",
+    ]);
+    let write = |path: &str| tampering(&call("write_file", json!({ "path": path })), &shelter()).flow;
+    assert_eq!(write("packages/api/.claude/settings.json"), Flow::Ask);
+    assert_eq!(write("/home/ada/other/.gemini/settings.json"), Flow::Ask);
+    assert_eq!(write("packages/api/.claude/commands/x.md"), Flow::NoOpinion);
+    passes(&[
+        "cat packages/api/.claude/settings.json",
+        "cp packages/api/.claude/settings.json /tmp/x.json",
+        "rm -rf ../other",
+        "git clone https://example.org/x ~/other",
+        "echo x > packages/api/.env",
+        "mkdir -p packages/api/.vscode packages/api/.github/workflows",
+        "echo x > packages/api/.vscode/settings.json",
+    ]);
+}
+
+#[test]
+fn an_agents_own_commands_that_load_code_are_asked_about() {
+    stopped(&[
+        "claude plugin install evil",
+        "claude plugin marketplace add evil/x",
+        "claude config set x y",
+        "gemini extensions install https://example.org",
+        "code --add-mcp '{\"name\":\"evil\"}'",
+        "cursor --add-mcp x",
+        "claude mcp add-json evil '{}'",
+        "gemini --yolo -p x",
+    ]);
+    passes(&["claude plugin list", "claude config get x", "gemini extensions list", "claude -p 'install a plugin'"]);
+}
+
+#[test]
+fn our_processes_are_known_by_all_their_names() {
+    stopped(&["kill -STOP $(pgrep -f children-guard)", "pgrep children-reaper | xargs kill", "kill $(pgrep ollm)"]);
+    passes(&["kill $(pgrep node)", "pgrep -f children"]);
 }

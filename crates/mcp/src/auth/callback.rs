@@ -1,4 +1,5 @@
-//! The port a browser comes back to: on this machine only, one page, and nothing is believed that has not our state.
+//! The local port that the browser returns to. It serves one page on this machine only, and rejects requests without
+//! our `state`.
 
 use std::io;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-/// How long to wait for a visitor before somebody else is asked.
+/// How long one wait for a browser takes before the caller checks other things.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long a visitor may take.
+/// How long a browser may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest request.
 const LONGEST: usize = 16 << 10;
-/// The page, unless the issuer knows another one.
+/// The path of the page, unless a redirect address is registered with the issuer.
 const PATH: &str = "/callback";
 
 const DONE: &str = "You can close this page and go back to the terminal.";
@@ -27,30 +28,30 @@ pub(super) struct Callback {
     path: String,
 }
 
-/// What a visitor brings.
+/// What the browser's request contains.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct CallbackQuery {
     pub(super) state: String,
     pub(super) code: Option<String>,
     pub(super) issuer: Option<String>,
     pub(super) error: Option<String>,
 }
 
-impl Heard {
-    /// What an address brings that somebody was sent to.
-    pub(super) fn of(address: &str) -> Option<Heard> {
+impl CallbackQuery {
+    /// Reads the query of an address that the browser was sent to.
+    pub(super) fn of(address: &str) -> Option<CallbackQuery> {
         let url = Url::parse(address.trim()).ok()?;
         let find = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
         let error = find("error").map(|error| match find("error_description") {
             Some(about) => format!("{error}: {about}"),
             None => error,
         });
-        Some(Heard { state: find("state").unwrap_or_default(), code: find("code"), issuer: find("iss"), error })
+        Some(CallbackQuery { state: find("state").unwrap_or_default(), code: find("code"), issuer: find("iss"), error })
     }
 }
 
 impl Callback {
-    /// Listens on a port, or for the address the issuer knows.
+    /// Listens on a port, or on the port of the address that is registered with the issuer.
     pub(super) async fn listen(port: Option<u16>, known: Option<&str>) -> io::Result<Callback> {
         let known = known.and_then(|known| Some((known, Url::parse(known).ok()?)));
         let port = known.as_ref().and_then(|(_, url)| url.port_or_known_default()).or(port);
@@ -63,13 +64,13 @@ impl Callback {
         Ok(Callback { listener, port, redirect, path })
     }
 
-    /// Where the browser is to be sent.
+    /// The address that the issuer redirects the browser to.
     pub(super) fn redirect(&self) -> String {
         self.redirect.clone()
     }
 
-    /// The next visitor to the page, if one comes soon.
-    pub(super) async fn next(&self, state: &str) -> Option<Heard> {
+    /// The next request for the page, if one comes soon.
+    pub(super) async fn next(&self, state: &str) -> Option<CallbackQuery> {
         let (mut stream, _) = timeout(GLANCE, self.listener.accept()).await.ok()?.ok()?;
         let request = timeout(PATIENCE, head(&mut stream)).await.ok()?.ok()?;
         let heard = self.read(&request);
@@ -88,8 +89,9 @@ impl Callback {
         heard
     }
 
-    /// What a request brings; nothing if it is for another page, or for another host that was made to lead here.
-    fn read(&self, request: &str) -> Option<Heard> {
+    /// Reads a request. Returns `None` for another page, and for another host name that was made to resolve to this
+    /// machine.
+    fn read(&self, request: &str) -> Option<CallbackQuery> {
         let mut lines = request.lines();
         let mut words = lines.next()?.split(' ');
         let target = (words.next() == Some("GET")).then(|| words.next()).flatten()?;
@@ -97,7 +99,9 @@ impl Callback {
         let host = host.map(|(_, value)| value.trim().to_owned())?;
         let ours = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let path = target.split('?').next().unwrap_or_default();
-        (ours.contains(&host) && path == self.path).then(|| Heard::of(&format!("http://{host}{target}"))).flatten()
+        (ours.contains(&host) && path == self.path)
+            .then(|| CallbackQuery::of(&format!("http://{host}{target}")))
+            .flatten()
     }
 }
 
@@ -124,7 +128,8 @@ mod tests {
         let request = |line: &str, host: &str| format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let here = format!("127.0.0.1:{port}");
         let heard = callback.read(&request("GET /callback?code=c%20d&state=s&iss=i", &here)).unwrap();
-        let wanted = Heard { state: "s".into(), code: Some("c d".into()), issuer: Some("i".into()), error: None };
+        let wanted =
+            CallbackQuery { state: "s".into(), code: Some("c d".into()), issuer: Some("i".into()), error: None };
         assert_eq!(heard, wanted);
         for (line, host) in [
             ("GET /favicon.ico", here.as_str()),

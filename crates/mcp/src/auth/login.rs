@@ -1,4 +1,4 @@
-//! Logging in: a person says yes in a browser, which then comes back to a port of ours.
+//! Logging in: a person agrees in a browser, which then returns to a local port of ours.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,80 +12,80 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetada
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::callback::{Callback, Heard};
+use super::callback::{Callback, CallbackQuery};
 use super::net::Net;
 use super::record::{Frame, Grant, Record, Slot, usable};
 use crate::endpoint::{WebAddress, web_address};
 use crate::error::seconds;
 
-/// More of what others say is not shown.
+/// At most this much of another program's text is shown.
 const SHOWN: usize = 300;
 
-/// Who wants to log in where.
+/// A server to log in to, and how.
 #[derive(Clone, Default)]
-pub struct Wanted {
+pub struct LoginRequest {
     /// The server's address.
     pub url: String,
-    /// What is declared about it: who we are, what to ask for, and the way back.
+    /// What the declaration says: client id, scopes and redirect address.
     pub oauth: Oauth,
-    /// Ask for exactly these scopes, and not for what the server found lacking as well.
+    /// Ask for exactly these scopes, without those that the server found lacking.
     pub exact: bool,
-    /// The way to servers that are not on this machine.
+    /// The network to servers that are not on this machine.
     pub network: Network,
 }
 
-impl std::fmt::Debug for Wanted {
+impl std::fmt::Debug for LoginRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wanted").field("url", &self.url).field("oauth", &self.oauth).finish_non_exhaustive()
     }
 }
 
-/// Why nobody is logged in.
+/// Why a login did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// We are not led where it wants to lead us.
+    /// The server sends us to an address that we refuse to visit.
     #[error("{0}")]
     Address(String),
-    /// It does not say how.
+    /// The server does not say how to log in.
     #[error("it does not say how to log in: {0}")]
     Unsupported(String),
-    /// The issuer does not know us.
+    /// The issuer does not accept us as a client.
     #[error("the issuer does not take us as a client: {0}")]
     Unregistered(String),
-    /// Another issuer than the one that was asked.
+    /// Another issuer answered than the one that was asked.
     #[error("another issuer answered than the one that was asked: {0}; nothing was sent to it")]
     Issuer(String),
-    /// The person, or the issuer, said no.
+    /// The person or the issuer refused.
     #[error("the issuer says no: {0}")]
     Denied(String),
-    /// The person does not want to any more.
+    /// The person gave up.
     #[error("you gave up")]
     GivenUp,
-    /// Nobody came back.
-    #[error("nobody came back within {} seconds{note}", patience.as_secs())]
+    /// No browser came back.
+    #[error("no browser came back within {} seconds{note}", patience.as_secs())]
     Late {
-        /// How long there was.
+        /// How long the person had.
         patience: Duration,
-        /// Who came instead.
+        /// What came instead of the browser.
         note: String,
     },
-    /// It has nobody log in.
-    #[error("it needs no login: it answers whoever asks")]
+    /// The server needs no login.
+    #[error("it needs no login: it answers every request")]
     Needless,
-    /// It did not say in time.
+    /// The server did not say in time how to log in.
     #[error("it did not say how to log in within {}", seconds(*.0))]
     Slow(Duration),
     /// The network fails.
     #[error("{0}")]
     Net(String),
-    /// What was granted cannot be kept.
+    /// The grant cannot be saved.
     #[error("what was granted cannot be kept: {0}")]
     File(String),
 }
 
-/// What a person did beside the browser.
+/// What the person did outside the browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pasted {
+pub enum PersonInput {
     /// Nothing yet.
     Nothing,
     /// They pasted the address that the browser was sent to.
@@ -113,9 +113,9 @@ impl std::fmt::Debug for Login {
 }
 
 impl Login {
-    /// Finds out where to log in, and gets ready to be come back to. What is granted will be kept in the file.
-    /// Nobody is led anywhere whose answer could not be kept there.
-    pub fn begin(wanted: &Wanted, file: &Path, patience: Duration) -> Result<Login, LoginError> {
+    /// Finds out where to log in, and prepares for the browser's return. The grant will be saved in the file. If the
+    /// file could not be written, this fails before the person is sent anywhere.
+    pub fn begin(wanted: &LoginRequest, file: &Path, patience: Duration) -> Result<Login, LoginError> {
         usable(file)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
@@ -139,17 +139,17 @@ impl Login {
         &self.address
     }
 
-    /// Who is asked, as they call themselves.
+    /// The name of the issuer that grants access.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Waits for the person to come back. Meanwhile asks for an address that was pasted instead, and tells of visitors that
-    /// were turned away.
+    /// Waits for the browser to return. Meanwhile it asks whether the person pasted the address instead, and reports
+    /// requests that were rejected.
     pub fn finish(
         self,
         patience: Duration,
-        mut pasted: impl FnMut() -> Pasted,
+        mut pasted: impl FnMut() -> PersonInput,
         mut tell: impl FnMut(&str),
     ) -> Result<Grant, LoginError> {
         let began = Instant::now();
@@ -161,14 +161,14 @@ impl Login {
                 return Err(LoginError::Late { patience, note });
             }
             let heard = match pasted() {
-                Pasted::GivenUp => return Err(LoginError::GivenUp),
-                Pasted::Address(text) => Heard::of(&text),
-                Pasted::Nothing => self.runtime.block_on(self.callback.next(&self.state)),
+                PersonInput::GivenUp => return Err(LoginError::GivenUp),
+                PersonInput::Address(text) => CallbackQuery::of(&text),
+                PersonInput::Nothing => self.runtime.block_on(self.callback.next(&self.state)),
             };
             match heard {
-                Some(Heard { state, .. }) if state != self.state || state.is_empty() => {
+                Some(CallbackQuery { state, .. }) if state != self.state || state.is_empty() => {
                     strangers += 1;
-                    tell("somebody came back with a wrong state, which is not the one we sent; they were turned away");
+                    tell("a browser came back with a wrong state, which is not the one we sent; it was turned away");
                 }
                 Some(heard) => return self.granted(heard),
                 None => {}
@@ -176,7 +176,7 @@ impl Login {
         }
     }
 
-    fn granted(self, heard: Heard) -> Result<Grant, LoginError> {
+    fn granted(self, heard: CallbackQuery) -> Result<Grant, LoginError> {
         if let Some(error) = heard.error {
             return Err(LoginError::Denied(shown(&error)));
         }
@@ -190,13 +190,13 @@ impl Login {
     }
 }
 
-struct Begun {
+struct StartedLogin {
     manager: AuthorizationManager,
     page: String,
     issuer: String,
 }
 
-async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Result<Begun, LoginError> {
+async fn begin(wanted: &LoginRequest, url: &Url, file: &Path, redirect: &str) -> Result<StartedLogin, LoginError> {
     let net = Arc::new(Net::new(url, &wanted.network)?);
     let mut manager =
         AuthorizationManager::new_with_oauth_http_client(url.as_str(), Arc::clone(&net) as Arc<_>).await?;
@@ -210,7 +210,7 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     }
     let found = found?;
     let metadata = found.metadata;
-    // Whoever says what it can do says this too, or a stolen code could be redeemed by the thief.
+    // Metadata that lists abilities must list S256 too; without it, a stolen code could be redeemed.
     let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
     if !unsaid && !methods.iter().any(|method| method == "S256") {
         let why = "its metadata does not name S256 among `code_challenge_methods_supported`, so a login could be stolen; \
@@ -237,13 +237,13 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     }
     manager.set_credential_store(Slot::new(file, url, frame));
     let page = manager.get_authorization_url(&names).await?;
-    Ok(Begun { manager, page, issuer })
+    Ok(StartedLogin { manager, page, issuer })
 }
 
-/// What to ask for: what was said, or what the server wants from the beginning; and where it found that lacking, what
-/// was granted before and what it wants beside that.
+/// The scopes to ask for: the declared ones, or those that the server asks for at first. If the server found these
+/// lacking, the earlier grant and the missing scopes are added.
 async fn scopes(
-    wanted: &Wanted,
+    wanted: &LoginRequest,
     manager: &AuthorizationManager,
     before: Option<Record>,
     metadata: &AuthorizationMetadata,
@@ -261,7 +261,7 @@ async fn scopes(
     let more = before.into_iter().flat_map(|before| [before.credentials.granted_scopes, before.lacking].concat());
     let renewing = metadata.scopes_supported.iter().flatten().filter(|scope| *scope == RENEWING).cloned();
     for scope in more.chain(renewing).collect::<Vec<_>>() {
-        // Who asks for nothing gets what the issuer thinks fit, which this alone would change.
+        // Without scopes the issuer chooses them; a request for this scope alone would replace that choice.
         let alone = scopes.is_empty() && scope == RENEWING;
         if !alone && !scopes.contains(&scope) {
             scopes.push(scope);
@@ -270,14 +270,14 @@ async fn scopes(
     scopes
 }
 
-/// Whether an issuer reads who we are where our name says.
+/// Whether an issuer reads the client metadata document at the address that is our client id.
 fn reads_documents(metadata: &AuthorizationMetadata) -> bool {
     let told = metadata.additional_fields.get("client_id_metadata_document_supported");
     told.and_then(serde_json::Value::as_bool).unwrap_or_default()
 }
 
 impl LoginError {
-    /// What is wrong, without what that means for a login.
+    /// What went wrong, without what it means for a login.
     pub(super) fn reason(&self) -> String {
         match self {
             LoginError::File(why) => why.clone(),
@@ -323,7 +323,7 @@ impl From<FileError> for LoginError {
     }
 }
 
-/// What others say, for people.
+/// Another program's text, made safe and short for people.
 pub(super) fn shown(text: &str) -> String {
     cut(&escape_for_people(text), SHOWN).into_owned()
 }

@@ -1,6 +1,6 @@
-//! The network as logging in uses it. What a server says about where to log in may lead anywhere, so: only encrypted, or
-//! within this machine if the server is here as well; never to an address that only this network knows, unless the server
-//! is there itself; and no redirect to another origin.
+//! The network that logging in uses. A server may name any address to log in at, so requests are restricted. They are
+//! encrypted, or stay within this machine if the server is on it. They reach private addresses only if the server
+//! itself is at one. They follow no redirect to another origin.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::web::{self, WebError, body, same_origin};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer.
 pub(crate) const LARGEST: usize = 1 << 20;
-/// How often we are sent on within one origin.
+/// How many redirects within one origin are followed.
 const HOPS: usize = 5;
 
-/// The network on behalf of one server.
+/// The network, restricted for one server.
 pub(super) struct Net {
     client: Client,
     bounds: Bounds,
@@ -33,7 +33,7 @@ pub(super) struct Net {
 #[derive(Clone, Debug)]
 struct Bounds {
     host: String,
-    /// The kind of place the server itself is at, if its address says so.
+    /// The kind of address the server itself has, if its URL shows it.
     class: Class,
 }
 
@@ -44,7 +44,7 @@ enum Class {
     Private,
     /// This machine.
     Here,
-    /// Nobody's to log in at.
+    /// An address at which we never log in.
     Never,
 }
 
@@ -60,24 +60,24 @@ impl Net {
         Ok(Net { client, bounds })
     }
 
-    /// Why an address must not be asked, nor a browser be sent there.
+    /// Why we must not send a request, or a browser, to an address.
     pub(super) fn check(&self, url: &Url) -> Result<(), String> {
         self.bounds.check(url)
     }
 
-    /// Whether a server answers somebody who does not say who they are.
+    /// Whether a server answers a request without a token.
     pub(super) async fn is_open(&self, server: &Url) -> bool {
         let ping = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
         let request = self.client.post(server.clone()).header(CONTENT_TYPE, "application/json");
         let request = request.header(ACCEPT, "application/json, text/event-stream").body(ping);
-        // One that misses the handshake has not asked who we are.
+        // A server that only complains about the missing handshake asks for no login.
         request
             .send()
             .await
             .is_ok_and(|response| response.status().is_success() || response.status() == StatusCode::BAD_REQUEST)
     }
 
-    /// Sends a form, and wants it taken.
+    /// Posts a form; an answer other than success is an error.
     pub(super) async fn form(&self, url: &str, fields: &[(&str, &str)]) -> Result<(), LoginError> {
         let mut url =
             Url::parse(url).map_err(|_| LoginError::Address("the address to log out at is none".to_owned()))?;
@@ -111,7 +111,7 @@ impl Net {
 
 async fn whole(response: reqwest::Response) -> Result<http::Response<Vec<u8>>, WebError> {
     let (status, headers) = (response.status(), response.headers().clone());
-    // A stream of events has no end, and says nothing about logging in.
+    // An event stream has no end, and says nothing about logging in.
     let endless = speaks(&response, EVENTS);
     let mut whole = http::Response::new(if endless { Vec::new() } else { body(response, LARGEST).await? });
     (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
@@ -132,7 +132,7 @@ impl Bounds {
         Bounds { host: host(server), class: literal(server).unwrap_or(Class::Public) }
     }
 
-    /// Why an address must not be asked.
+    /// Why we must not send a request to an address.
     fn check(&self, url: &Url) -> Result<(), String> {
         let place = url.origin().ascii_serialization();
         let class = literal(url);
@@ -156,7 +156,7 @@ fn refused(place: &str) -> String {
     format!("{place} is an address of this machine or network, where the server itself is not; nothing is sent there")
 }
 
-/// Addresses of names, without those that nobody outside should lead us to.
+/// Resolves names, without the addresses that an outside server must not lead us to.
 struct Lookup {
     bounds: Bounds,
     network: Network,
@@ -165,7 +165,7 @@ struct Lookup {
 impl Resolve for Lookup {
     fn resolve(&self, name: Name) -> Resolving {
         let (bounds, name) = (self.bounds.clone(), name.as_str().to_owned());
-        // Where the server itself and the proxy are was the user's decision.
+        // The user chose the hosts of the server itself and of the proxies.
         let open = name.eq_ignore_ascii_case(&bounds.host) || self.network.is_proxy(&name);
         Box::pin(async move {
             let all: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
@@ -182,7 +182,7 @@ fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase()
 }
 
-/// The kind of place an address names, if it names one without a look-up.
+/// The kind of address a URL names, if that is known without a look-up.
 fn literal(url: &Url) -> Option<Class> {
     let host = host(url);
     if host == "localhost" || host.ends_with(".localhost") {

@@ -1,4 +1,4 @@
-//! What was granted, as it is kept: under the address of its server, beside what is needed to renew it.
+//! The stored form of a grant: filed under the address of its server, with everything that renewing needs.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,34 +16,34 @@ use super::login::LoginError;
 pub(super) struct Record {
     pub(super) credentials: StoredCredentials,
     pub(super) frame: Frame,
-    /// What the server wants to be granted beside what was.
+    /// The scopes that the server asks for beyond those granted.
     pub(super) lacking: Vec<String>,
 }
 
-/// What is needed to renew it.
+/// What renewing a grant needs.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// What the issuer says of itself.
+    /// The metadata of the issuer.
     pub(super) metadata: AuthorizationMetadata,
     /// Where the browser was sent back to.
     pub(super) redirect: String,
-    /// The word by which the issuer knows us, if it gave us one. One that was declared is not kept here.
+    /// The client secret that the issuer gave us, if it did. A declared secret is not stored here.
     pub(super) secret: Option<String>,
 }
 
-/// What a person should know about a grant: nothing of it is secret.
+/// What a person should know about a grant; none of it is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Who granted it.
+    /// The issuer that granted it.
     pub issuer: String,
-    /// What was granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// Whether it can be renewed without asking.
+    /// Whether it can be renewed without asking the person.
     pub renewable: bool,
 }
 
 impl Record {
-    /// What was granted for an address; nothing where the file cannot be relied on.
+    /// The grant for an address; `None` where the file cannot be trusted.
     pub(super) fn load(file: &Path, url: &Url) -> Option<Record> {
         let (secrets, _) = Secrets::load(file, None);
         let value: Value = serde_json::from_str(&secrets.get(&key(url)).ok()??).ok()?;
@@ -60,7 +60,7 @@ impl Record {
         Some(Record { credentials, frame, lacking })
     }
 
-    /// Keeps it.
+    /// Saves the grant.
     pub(super) fn save(&self, file: &Path, url: &Url) -> Result<(), SecretError> {
         let value = json!({
             "url": url.as_str(),
@@ -70,7 +70,8 @@ impl Record {
             "clientSecret": self.frame.secret,
             "lacking": self.lacking,
         });
-        // A token lives for minutes and is renewed by whoever runs: a keyring that asks people is no place for it.
+        // A token lives for minutes, and every running process renews it. A keyring that asks the person is unsuitable
+        // for that.
         keep_secret(file, None, &key(url), &value.to_string()).map(drop)
     }
 
@@ -89,7 +90,7 @@ impl Record {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(since.saturating_add(seconds)))
     }
 
-    /// The token to give back: with the one that renews, the other one ends as well.
+    /// The token to revoke: revoking the refresh token ends the access token as well.
     pub(super) fn revocable(&self) -> Option<(&'static str, String)> {
         let text = |kind: &'static str| Some((kind, self.response(kind)?.as_str()?.to_owned()));
         text("refresh_token").or_else(|| text("access_token"))
@@ -110,7 +111,7 @@ impl Record {
     }
 }
 
-/// Makes sure that what is granted can be read and kept.
+/// Makes sure that grants can be read from and saved to the file.
 pub(super) fn usable(file: &Path) -> Result<(), LoginError> {
     match Secrets::load(file, None) {
         (_, Some(trouble)) => Err(LoginError::File(trouble.to_string())),
@@ -118,7 +119,7 @@ pub(super) fn usable(file: &Path) -> Result<(), LoginError> {
     }
 }
 
-/// The place of one grant in the file, as the SDK sees it.
+/// The entry of one grant in the file, as the SDK's credential store.
 pub(super) struct Slot {
     file: PathBuf,
     url: Url,
@@ -127,12 +128,12 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A place for what is granted anew.
+    /// The entry for a new grant.
     pub(super) fn new(file: &Path, url: &Url, frame: Frame) -> Slot {
         Slot { file: file.to_owned(), url: url.clone(), frame, lacking: Vec::new() }
     }
 
-    /// The place of what was granted before.
+    /// The entry of an earlier grant.
     pub(super) fn of(file: &Path, url: &Url, record: &Record) -> Slot {
         Slot { lacking: record.lacking.clone(), ..Slot::new(file, url, record.frame.clone()) }
     }

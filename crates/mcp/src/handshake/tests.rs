@@ -3,14 +3,14 @@ use std::io;
 
 use super::*;
 
-/// A server whose words are written down: so many messages after each of ours, in which `ID` stands for the number of our
-/// request. When nothing is left to be said it is silent.
+/// A server that plays back a script: a list of messages after each of ours, with `ID` for the id of our request. At
+/// the end of the script it is silent.
 #[derive(Default)]
 struct Scripted {
     replies: VecDeque<Vec<Value>>,
     waiting: VecDeque<Value>,
     sent: Vec<Value>,
-    /// Whether it ends the connection when nothing is left to be said.
+    /// Whether the server closes the connection at the end of the script.
     ends: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Results too large for a model, kept whole for whoever wants to look: owner-only files, a bounded number of them, and
-//! none larger than a bound.
+//! Keeps results that are too large for a model, so that people can look at them. The files are readable by their owner
+//! only, limited in number, and limited in size.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ const START: &str = "result-";
 pub struct Spill {
     /// The folder.
     pub folder: PathBuf,
-    /// Files beyond this number are removed, the oldest first.
+    /// At most this many files are kept; the oldest are removed first.
     pub most_files: usize,
-    /// Files that take more than this together likewise, but for the newest.
+    /// At most this many bytes are kept in all; the oldest files are removed first, and the newest always stays.
     pub most_bytes: u64,
-    /// Larger results are cut.
+    /// The largest result that is kept whole; larger ones are cut.
     pub largest: usize,
-    /// What must not be in them.
+    /// Removes secrets from the files.
     pub redactor: Arc<Redactor>,
 }
 
@@ -32,13 +32,14 @@ pub struct Spill {
 pub struct SpillError(#[from] FileError);
 
 impl Spill {
-    /// Keeps at most 50 results of 128 MiB, and of 512 MiB together, in a folder, and of the secrets in them none that
-    /// the redactor knows. What a message can hold fits in, also when it is written for people.
+    /// Keeps at most 50 results of 128 MiB each, and 512 MiB together, in a folder. The redactor removes the secrets
+    /// that it knows. Every result that fits into a message also fits into a file, even when it is written for people.
     pub fn new(folder: impl Into<PathBuf>, redactor: Arc<Redactor>) -> Spill {
         Spill { folder: folder.into(), most_files: 50, most_bytes: 512 << 20, largest: 128 << 20, redactor }
     }
 
-    /// Keeps a result and says where, and whether all of it is there. The same bytes are kept once.
+    /// Keeps a result. Returns the path, and whether the file holds the whole result. The same bytes are kept only
+    /// once.
     pub fn keep(&self, bytes: &[u8]) -> Result<(PathBuf, bool), SpillError> {
         let bytes = self.redactor.redact(bytes);
         let kept = bytes.get(..bytes.len().min(self.largest)).unwrap_or_default();
@@ -49,7 +50,7 @@ impl Spill {
         Ok((path, kept.len() == bytes.len()))
     }
 
-    /// Removes the oldest files; what cannot be removed stays, and is tried again next time.
+    /// Removes the oldest files. A file that cannot be removed is tried again next time.
     fn tidy(&self, newest: &Path, size: usize) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut files: Vec<(SystemTime, PathBuf, u64)> = entries

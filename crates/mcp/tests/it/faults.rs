@@ -1,8 +1,8 @@
-//! Servers that misbehave: bounded, told truthfully, and nobody else is affected.
+//! Servers that misbehave: bounded, told truthfully, and without effect on others.
 
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{Bounds, CallErrorKind, Endpoint, Ports, ReadyServer, ServerMemory, ServerState};
+use ollm_mcp::{Bounds, CallErrorKind, Endpoint, Ports, ReadyServer, ServerMemory, ServerState, Settings};
 use serde_json::json;
 
 use crate::support::{
@@ -127,6 +127,32 @@ fn pages_are_followed_but_not_in_circles() {
     assert_eq!(names(&fleet), ["again", "again"]);
     let warnings = fleet.server("fake").unwrap().status().warnings;
     assert_eq!(warnings, ["its pages of tools go round in circles; the rest is left out"]);
+}
+
+#[test]
+fn a_list_that_goes_wrong_later_keeps_what_came_before() {
+    for (mode, warning) in [
+        ("torn", "page 2 of its tools cannot be read; the rest is left out"),
+        ("wordy", "its word for the next page of tools is over 65536 bytes; the rest is left out"),
+        ("unending", "it lists its tools on more than 100 pages; the rest is left out"),
+    ] {
+        let fleet = started(mode);
+        let status = fleet.server("fake").unwrap().status();
+        assert_eq!((names(&fleet), status.state), (vec!["first".to_owned()], ServerState::Ready), "{mode}");
+        assert_eq!(status.warnings, [warning]);
+    }
+}
+
+#[test]
+fn a_list_that_never_comes_is_not_waited_for() {
+    let bounds = Bounds { listing: Duration::from_millis(300), ..Bounds::default() };
+    let fleet = fleet(Settings { bounds, ..settings() }, Ports::default());
+    fleet.add(scripted("listless"), ServerMemory::default());
+    fleet.start("fake").unwrap();
+    let ServerState::Degraded(why) = state(&fleet) else { panic!("{:?}", state(&fleet)) };
+    assert!(why.starts_with("its tools cannot be listed: "), "{why}");
+    assert!(why.contains("tools/list") && names(&fleet).is_empty(), "{why}");
+    assert_echoes(&fleet);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Names: what model APIs take, one for each tool, whatever the order.
+//! Names: what model APIs take, one for each tool, in every order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Nobody is left behind, however we end. Roles run in processes of their own, because they end badly.
+//! No process is left behind, after any end of ours. Roles run in processes of their own, because they end badly.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};

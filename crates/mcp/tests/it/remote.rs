@@ -217,6 +217,32 @@ fn asks(request: &Request, method: &str) -> bool {
 }
 
 #[test]
+fn a_server_that_declares_no_tools_is_not_asked_for_them() {
+    let web = Web::start(|request| {
+        if !asks(request, "initialize") {
+            return streamable(request);
+        }
+        let mut answer = answer(&request.json());
+        answer["result"]["capabilities"] = json!({});
+        Response::json(&answer).with("mcp-session-id", "s1")
+    });
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    fleet.start("fake").unwrap();
+    assert_eq!((state(&fleet), names(&fleet)), (ServerState::Ready, Vec::new()));
+    assert!(!web.seen().iter().any(|request| asks(request, "tools/list")));
+}
+
+#[test]
+fn a_server_that_shows_its_tools_only_after_a_login_needs_one() {
+    let web =
+        Web::start(|request| if asks(request, "tools/list") { Response::empty(401) } else { streamable(request) });
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("it wants to know who we are; log in, or declare"), "{error}");
+    assert!(matches!(state(&fleet), ServerState::NeedsAuth(_)));
+}
+
+#[test]
 fn a_server_that_doubts_us_later_loses_its_tools_and_needs_a_login() {
     let web =
         Web::start(|request| if asks(request, "tools/call") { Response::empty(401) } else { streamable(request) });

@@ -371,7 +371,7 @@ proptest! {
         let full = jsonschema::validator_for(&written).unwrap();
         for value in values {
             match check(&value, written.as_object().unwrap()) {
-                Err(ollm_mcp::Unfit::Endless) => {}
+                Err(ollm_mcp::SchemaMismatch::Endless) => {}
                 ours => prop_assert_eq!(ours.is_ok(), full.is_valid(&value), "{} {:?}", value, ours),
             }
         }

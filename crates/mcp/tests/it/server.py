@@ -97,8 +97,15 @@ def list_tools(params):
         return {"tools": [tool("good"), {"name": 7}, "what", tool("better")]}
     if MODE == "unlisted":
         return {"what": "is this"}
+    page = (params or {}).get("cursor")
+    if MODE == "torn":
+        return {"what": "is this"} if page else {"tools": [tool("first")], "nextCursor": "1"}
+    if MODE == "wordy":
+        return {"tools": [tool("first")], "nextCursor": "w" * 100_000}
+    if MODE == "unending":
+        return {"tools": [tool("first")] if not page else [], "nextCursor": str(int(page or 0) + 1)}
     if MODE == "pages":
-        page = int((params or {}).get("cursor") or 0)
+        page = int(page or 0)
         return {"tools": [tool(f"page{page}")], **({"nextCursor": str(page + 1)} if page < 2 else {})}
     return {"tools": [tool(name) for name in TOOLS + EXTRA]}
 
@@ -126,6 +133,8 @@ def answer(request):
             "protocolVersion": "2099-01-01" if MODE == "future" else request["params"]["protocolVersion"],
             "capabilities": able, "serverInfo": {"name": "fake", "version": "1"}, "instructions": "be kind"}})
     if method == "tools/list":
+        if MODE == "listless":
+            return None
         return send({"id": request["id"], "result": list_tools(request.get("params"))})
     if method == "tools/call":
         if MODE == "stateless":

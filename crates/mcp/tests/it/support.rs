@@ -1,10 +1,8 @@
 //! Servers for tests, and a look at processes from outside.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ollm_mcp::{
     BlockingClient, Bounds, Call, CallError, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, ServerNotice,
@@ -12,9 +10,7 @@ use ollm_mcp::{
 };
 use ollm_process::{Children, Limits};
 use serde_json::{Map, Value, json};
-
-/// Far longer than a noisy machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) use testkit::{PATIENCE, eventually, runs};
 
 /// Settings with short pauses, and otherwise as ever.
 pub(crate) fn settings() -> Settings {
@@ -105,25 +101,6 @@ pub(crate) fn text(result: &Value) -> &str {
 pub(crate) fn assert_echoes(fleet: &BlockingClient) {
     let result = call(fleet, "echo", json!({"word": "é", "number": 1.5})).unwrap();
     assert_eq!(result["structuredContent"], json!({"word": "é", "number": 1.5}));
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "still not: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Whether a process runs; a zombie does not.
-pub(crate) fn runs(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(Path::new("/proc").join(pid).join("stat")) else {
-        return false;
-    };
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    !matches!(state, Some("Z" | "X"))
 }
 
 /// Keeps what it hears.

@@ -1,5 +1,7 @@
 //! The list of a server's tools, and what is remembered of it.
 
+use std::path::Path;
+
 use ollm_mcp::{Cache, Offers, ServerMemory, ToolFilter};
 use ollm_store::digest_bytes;
 use proptest::collection::vec;
@@ -28,6 +30,23 @@ fn one_bad_tool_never_drops_the_list() {
     assert_eq!((good.raw.as_str(), good.tool.description.as_str(), good.tool.read_only), ("good", "d", true));
     assert_eq!(offers.tools[1].tool.output, None);
     assert_eq!(offers.raw("mcp__s__promises"), Some("promises"));
+}
+
+#[test]
+fn a_schema_that_is_too_large_for_a_model_is_told_and_its_tool_offered() {
+    let properties: serde_json::Map<String, Value> =
+        (0..2000).map(|number| (format!("property{number}"), json!({"type": "string"}))).collect();
+    let listed = [
+        json!({"name": "big", "inputSchema": {"type": "object", "properties": properties}, "outputSchema": {"type": "object"}}),
+    ];
+    let offers = Offers::read("s", &listed, &ToolFilter::default());
+    assert_eq!(names(&offers), ["mcp__s__big"]);
+    assert!(offers.tools[0].tool.output.is_some());
+    let [told] = offers.remarks.as_slice() else { panic!("{:?}", offers.remarks) };
+    assert!(
+        told.tool == "big" && told.why.ends_with("bytes of every question; models see parts of it as open"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -74,11 +93,16 @@ fn the_cache_remembers_a_list_for_one_configuration() {
     let (tools, warnings) = (vec![json!({"name": "t"})], vec!["the rest is left out".to_owned()]);
     let (revision, transport) = (Some("2025-11-25".into()), Some("sse".into()));
     let memory = ServerMemory { tools: Some(tools), warnings, revision, transport };
-    cache.put(&key, &memory, 7).unwrap();
+    let file = Path::new("/a/manifest.json");
+    cache.put(&key, &memory, file, 7).unwrap();
     assert_eq!((cache.get(&key), cache.get(&other)), (Some(memory.clone()), None));
-    assert_eq!(cache.all(), [(key, memory)]);
+    assert_eq!(cache.all(), [(key, memory.clone())]);
     cache.forget(&key).unwrap();
     assert_eq!(cache.get(&key), None);
+    cache.put(&key, &memory, file, 7).unwrap();
+    cache.put(&other, &memory, Path::new("/b/manifest.json"), 7).unwrap();
+    cache.forget_file(file).unwrap();
+    assert_eq!(cache.all(), [(other, memory)]);
 }
 
 #[test]
@@ -88,7 +112,7 @@ fn the_cache_keeps_the_newest_two_hundred() {
     let key = |number: u64| digest_bytes(&number.to_le_bytes());
     for number in 0..203 {
         let memory = ServerMemory { tools: Some(Vec::new()), ..ServerMemory::default() };
-        cache.put(&key(number), &memory, number).unwrap();
+        cache.put(&key(number), &memory, Path::new("/a"), number).unwrap();
     }
     assert_eq!(cache.all().len(), 200);
     assert_eq!(cache.get(&key(2)), None);

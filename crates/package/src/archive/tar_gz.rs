@@ -1,4 +1,4 @@
-//! `.tar.gz`.
+//! Reads and writes `.tar.gz`.
 
 use std::io::{self, Read};
 
@@ -11,14 +11,14 @@ use super::ArchiveError;
 use crate::collect::{Collector, LinkBase, Refusal};
 use crate::package::{Bounds, Package};
 
-/// What an archive has beside the bytes of its files: headers, long names, padding.
+/// Bytes per entry that an archive has beside the bytes of its files: headers, long names, padding.
 const ROOM_PER_ENTRY: u64 = 4 << 10;
 
-type Unpacked<'a> = Bounded<MultiGzDecoder<&'a [u8]>>;
+type Unpacked<'a> = BoundedReader<MultiGzDecoder<&'a [u8]>>;
 
 pub(super) fn read(bytes: &[u8], bounds: Bounds, collector: &mut Collector) -> Result<(), ArchiveError> {
     let room = ROOM_PER_ENTRY.saturating_mul(bounds.entries as u64 + 4);
-    let mut archive = Archive::new(Bounded {
+    let mut archive = Archive::new(BoundedReader {
         inner: MultiGzDecoder::new(bytes),
         left: bounds.bytes.saturating_add(room),
         is_over: false,
@@ -28,7 +28,7 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds, collector: &mut Collector) -> R
     });
     let mut rest = archive.into_inner();
     let done = found.and_then(|()| drain(&mut rest));
-    // Whatever it made of the cut: there is more than there may be.
+    // If the archive exceeds its limit, that is the error to report, not the failure of the cut data.
     if rest.is_over { Err(Refusal::TooLarge(bounds.bytes).into()) } else { done }
 }
 
@@ -44,7 +44,7 @@ fn take(entry: &mut Entry<'_, Unpacked<'_>>, collector: &mut Collector) -> Resul
         EntryType::Directory => collector.folder(&path)?,
         EntryType::Symlink => collector.link(&path, &target, LinkBase::Folder)?,
         EntryType::Link => collector.link(&path, &target, LinkBase::Root)?,
-        // What git says of the commit an archive was made of.
+        // Git writes the commit of the archive here.
         EntryType::XGlobalHeader => {}
         EntryType::Char | EntryType::Block => collector.other(&path, "a device")?,
         EntryType::Fifo => collector.other(&path, "a pipe")?,
@@ -54,7 +54,7 @@ fn take(entry: &mut Entry<'_, Unpacked<'_>>, collector: &mut Collector) -> Resul
     Ok(())
 }
 
-/// Reads what follows the last entry, so that a cut archive is noticed; only padding may be there.
+/// Reads the rest after the last entry, so that a truncated archive is noticed. Only padding is allowed there.
 fn drain(rest: &mut impl Read) -> Result<(), ArchiveError> {
     let mut room = vec![0; 16 << 10];
     loop {
@@ -72,14 +72,14 @@ fn broken(error: &io::Error) -> ArchiveError {
     ArchiveError::Broken(error.to_string())
 }
 
-/// Gives no more than so many bytes, whatever they unpack from.
-struct Bounded<R> {
+/// Returns at most this many bytes of an archive of any size.
+struct BoundedReader<R> {
     inner: R,
     left: u64,
     is_over: bool,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(room)?;
         let Some(left) = self.left.checked_sub(count as u64) else {
@@ -91,7 +91,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Packs files into `.tar.gz`. The same package always gives the same bytes: nothing of the machine or the time is in them.
+/// Packs files into `.tar.gz`. The same package always gives the same bytes, independent of machine and time.
 pub fn pack(package: &Package) -> io::Result<Vec<u8>> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
     for (path, file) in package.files() {

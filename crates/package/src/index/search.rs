@@ -1,16 +1,17 @@
-//! Search: every word must be found somewhere, and where it is found decides the rank.
+//! Search: every word of the query must be found in some field; the field decides the rank.
 
 use super::IndexEntry;
 
-/// How well a query fits an entry; nothing where a word of it is found nowhere. An empty query fits everything equally.
+/// How well a query fits an entry; `None` if one of its words is found in no field. An empty query fits all entries
+/// equally.
 ///
-/// The name counts more than the tags, these more than the description, and that more than the author; a whole word counts
-/// more than the beginning of one, and that more than a part.
+/// The name counts most, then the description, the tags and the author. A whole word counts more than the beginning of
+/// a word, and that more than another part.
 pub fn rank(query: &str, entry: &IndexEntry) -> Option<u32> {
     let fields = [
         (100, entry.name.as_str()),
-        (40, &*entry.tags.join(" ")),
-        (20, entry.description.as_str()),
+        (40, entry.description.as_str()),
+        (20, &*entry.tags.join(" ")),
         (10, entry.author.as_deref().unwrap_or_default()),
     ];
     let mut total = u32::from(entry.name.eq_ignore_ascii_case(query.trim())) * 1000;
@@ -58,14 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn name_comes_before_tags_description_and_author() {
+    fn name_comes_before_description_tags_and_author() {
         let by_author = entry("a", "x", &[], "Guard");
         let by_text = entry("b", "a guard", &[], "");
         let by_tag = entry("c", "x", &["guard"], "");
         let by_part = entry("safeguards", "x", &[], "");
         let by_word = entry("git-guard", "x", &[], "");
         let by_name = entry("guard", "x", &[], "");
-        let ranks: Vec<u32> = [&by_author, &by_text, &by_part, &by_tag, &by_word, &by_name]
+        let ranks: Vec<u32> = [&by_author, &by_tag, &by_part, &by_text, &by_word, &by_name]
             .iter()
             .filter_map(|one| rank("guard", one))
             .collect();

@@ -6,14 +6,13 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder};
+use flate2::{Compression, Crc};
 use ollm_package::{Bounds, Package, pack, read_archive};
 use proptest::prelude::*;
 use tar::{EntryType, Header};
-use zip::write::SimpleFileOptions;
 
-/// An entry as somebody hostile writes it.
+/// An entry from a hostile author.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw {
     pub(crate) kind: EntryType,
@@ -73,14 +72,47 @@ fn set(field: &mut [u8], text: &str) {
     }
 }
 
-/// The regular files of these entries, zipped.
+/// The maker of a `.zip` archive: a Unix system, by the rules of 2.0.
+const UNIX: usize = 0x0314;
+
+/// The same entries, zipped.
 pub(crate) fn zip(entries: &[Raw]) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for entry in entries {
-        writer.start_file(entry.path.as_str(), SimpleFileOptions::default().unix_permissions(entry.mode)).unwrap();
-        writer.write_all(&entry.content).unwrap();
+        let (kind, content) = match entry.kind {
+            EntryType::Symlink => (0o120_000, entry.target.as_bytes()),
+            EntryType::Directory => (0o040_000, [].as_slice()),
+            EntryType::Char => (0o020_000, [].as_slice()),
+            EntryType::Fifo => (0o010_000, [].as_slice()),
+            _ => (0o100_000, entry.content.as_slice()),
+        };
+        let (mut sum, mut encoder) = (Crc::new(), DeflateEncoder::new(Vec::new(), Compression::fast()));
+        sum.update(content);
+        encoder.write_all(content).unwrap();
+        let packed = encoder.finish().unwrap();
+        let (deflated, utf8, lengths) = (8, 0x800, [packed.len(), content.len()]);
+        // What stands in both headers.
+        let mut head = shorts(&[20, utf8, deflated, 0, 0x21]);
+        head.extend(sum.sum().to_le_bytes());
+        head.extend(lengths.iter().flat_map(|length| u32::try_from(*length).unwrap().to_le_bytes()));
+        head.extend(shorts(&[entry.path.len(), 0]));
+        let start = u32::try_from(archive.len()).unwrap();
+        archive.extend([b"PK\x03\x04", head.as_slice(), entry.path.as_bytes(), &packed].concat());
+        directory.extend([b"PK\x01\x02", shorts(&[UNIX]).as_slice(), &head, &shorts(&[0, 0, 0])].concat());
+        directory.extend(((kind | entry.mode) << 16).to_le_bytes());
+        directory.extend(start.to_le_bytes());
+        directory.extend(entry.path.as_bytes());
     }
-    writer.finish().unwrap().into_inner()
+    let (start, length) = (archive.len(), directory.len());
+    archive.extend(directory);
+    archive.extend([b"PK\x05\x06", shorts(&[0, 0, entries.len(), entries.len()]).as_slice()].concat());
+    archive.extend([length, start].iter().flat_map(|number| u32::try_from(*number).unwrap().to_le_bytes()));
+    archive.extend(shorts(&[0]));
+    archive
+}
+
+fn shorts(numbers: &[usize]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| u16::try_from(*number).unwrap().to_le_bytes()).collect()
 }
 
 /// Everything below a folder: files with content and whether they can be executed.
@@ -175,6 +207,18 @@ fn model(entries: &[Raw]) -> Option<BTreeMap<String, (Vec<u8>, bool)>> {
     (!files.is_empty()).then_some(files)
 }
 
+/// The entries that a `.zip` can have: a slash at the end makes a folder, and nothing is listed twice.
+fn as_zip_has_them(mut entries: Vec<Raw>) -> Vec<Raw> {
+    let mut seen = BTreeSet::new();
+    for entry in &mut entries {
+        if entry.kind == EntryType::Regular && entry.path.ends_with('/') {
+            *entry = Raw { mode: entry.mode, ..Raw::of(EntryType::Directory, &entry.path, "") };
+        }
+    }
+    entries.retain(|entry| seen.insert(entry.path.clone()));
+    entries
+}
+
 fn entries() -> impl Strategy<Value = Vec<Raw>> {
     let part = prop::sample::select(vec!["a", "b", "A", "..", ".", "", "x.sh", ".git", "c:", "a\\b", "d.", "\n", "é"]);
     let usual = prop::sample::select(vec!["a", "b", "c", "d", "e.sh", "f"]);
@@ -210,10 +254,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn an_archive_leaves_on_the_disk_what_the_model_says_or_nothing(entries in entries()) {
+    fn an_archive_leaves_on_the_disk_what_the_model_says_or_nothing(entries in entries(), zipped in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("package");
-        let read = read_archive(&tar_gz(&entries), Bounds::default());
+        let entries = if zipped { as_zip_has_them(entries) } else { entries };
+        let read = read_archive(&if zipped { zip(&entries) } else { tar_gz(&entries) }, Bounds::default());
         let expected = model(&entries);
         prop_assert_eq!(read.is_ok(), expected.is_some(), "{:?} {:?}", &read, &entries);
         if let (Ok(package), Some(expected)) = (read, expected) {

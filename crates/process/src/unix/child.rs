@@ -1,4 +1,4 @@
-//! One running job as a state machine: what it is fed, what it wrote, and which clock runs.
+//! One running job as a state machine: its input, its output, and its current deadline.
 
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,14 +13,14 @@ use super::leader::Leader;
 use super::pipes::Streams;
 use crate::{End, Job, Limits, Outcome, ProcessBox, Stream, after};
 
-/// How long an interrupted job may take to end by itself, where its own grace is not shorter.
+/// How long an interrupted job may take to end by itself, if its own grace is not shorter.
 const PARTING: Duration = Duration::from_millis(200);
-/// How long a killed group may take to go before its job is answered without it.
+/// How long a killed group may take to exit before the job returns without it.
 const SETTLE: Duration = Duration::from_millis(100);
-/// How long nothing but the exit of a program is waited for. Most end within it, and each further thing that is waited for
-/// would wake us once more; one that says more than a pipe holds waits so long for us.
+/// How long we first wait only for the exit of a program. Most programs end in that time, and each further awaited
+/// event would wake us once more. A program that fills a pipe waits this long for us.
 const QUIET: Duration = Duration::from_millis(2);
-/// Room made for one read; a quiet job needs one page pair, a loud one grows its buffer by doubling.
+/// Buffer space for one read. A quiet job needs two pages; the buffer of a loud one grows by doubling.
 const CHUNK: usize = 8 * 1024;
 
 /// A job whose program was started.
@@ -32,25 +32,25 @@ pub(super) struct Child {
     stderr: Output,
     limits: Limits,
     started: Instant,
-    /// Until when only the exit is waited for.
+    /// Until this moment, only the exit is awaited.
     quiet: Option<Instant>,
     state: ChildState,
-    /// What its box has outside of the kernel lasts as long as the program does.
+    /// Keeps the parts of its box outside the kernel until the program has ended.
     _process_box: Option<Arc<ProcessBox>>,
 }
 
-/// What we wait for, until when.
+/// What the job waits for, and until when.
 #[derive(Debug)]
 enum ChildState {
     /// The program runs within its time.
     Running { deadline: Instant },
-    /// Its time is over, or ours; the group was asked to end.
+    /// Its time is over, or we were interrupted; the group was asked to end.
     Terminating { end: End, kill_at: Instant },
-    /// The group was killed, and the program is not gone yet.
+    /// The group was killed, but the program has not exited yet.
     Killed { end: End, until: Instant },
-    /// The program has exited; its streams may not be closed yet. An `end` overrules its exit status.
+    /// The program has exited; its streams may still be open. An `end` replaces its exit status.
     Draining { end: Option<End>, until: Instant },
-    /// Nothing is waited for any more.
+    /// The job waits for nothing more.
     Over { end: End, leaky: bool, elapsed: Duration },
 }
 
@@ -86,7 +86,7 @@ impl Child {
         child
     }
 
-    /// The files to wait on now.
+    /// The file descriptors to wait on now.
     pub(super) fn sources(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>)> {
         let gone = matches!(self.state, ChildState::Draining { .. } | ChildState::Over { .. });
         let exit = self.leader.pidfd.as_ref().filter(|_| !gone);
@@ -105,7 +105,7 @@ impl Child {
         .filter_map(|(source, fd)| Some((source, fd?.as_fd())))
     }
 
-    /// The moment at which the state changes by itself; none when all is over.
+    /// The next moment at which the state changes by itself; `None` once the job is over.
     pub(super) fn timer(&self) -> Option<Instant> {
         self.clock().map(|clock| self.quiet.map_or(clock, |quiet| quiet.min(clock)))
     }
@@ -119,13 +119,13 @@ impl Child {
         }
     }
 
-    /// Whether the exit has to be asked for, because no file tells it.
+    /// Whether the exit must be polled, because no file descriptor signals it.
     pub(super) fn needs_asking(&self) -> bool {
         let alive = !matches!(self.state, ChildState::Draining { .. } | ChildState::Over { .. });
         alive && self.leader.pidfd.is_none()
     }
 
-    /// Acts on a file that is ready.
+    /// Handles a file descriptor that is ready.
     pub(super) fn ready(&mut self, source: Source) {
         match source {
             Source::Stdin => self.feed(),
@@ -141,7 +141,7 @@ impl Child {
         }
     }
 
-    /// Moves on as far as the clock and the streams allow.
+    /// Advances the state as far as time and streams allow.
     pub(super) fn tick(&mut self) {
         if self.needs_asking() {
             self.check_exit();
@@ -158,7 +158,7 @@ impl Child {
         }
     }
 
-    /// Ends the job before its time: first politely, and at once if that has been done before.
+    /// Ends the job before its deadline: politely first, and with a kill the second time.
     pub(super) fn interrupt(&mut self) {
         let now = Instant::now();
         self.quiet = None;
@@ -170,7 +170,7 @@ impl Child {
         }
     }
 
-    /// The outcome, and the process if it could not be reaped yet.
+    /// The outcome, and the process if it is not reaped yet.
     pub(super) fn close(self) -> (Outcome, Option<Leader>) {
         let (end, leaky, elapsed) = match self.state {
             ChildState::Over { end, leaky, elapsed } => (end, leaky, elapsed),
@@ -219,7 +219,7 @@ impl Child {
         }
     }
 
-    /// Reads what was written while only the exit was waited for; mostly that is all.
+    /// Reads the output that came while only the exit was awaited; usually that is all of it.
     fn drain(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             if self.output(stream).read_rest() {
@@ -228,7 +228,7 @@ impl Child {
         }
     }
 
-    /// The cap of a stream was passed: it is closed, and the group is killed.
+    /// Handles a stream that exceeded its cap: closes it, and kills the group.
     fn overflow(&mut self, stream: Stream) {
         let now = Instant::now();
         self.leader.signal_group(Signal::KILL);
@@ -244,7 +244,7 @@ impl Child {
         };
     }
 
-    /// The timer of the state has run out.
+    /// Handles the end of the state's timer.
     fn expire(&mut self, now: Instant) {
         match self.state {
             ChildState::Running { deadline } => self.terminate(End::TimedOut, after(deadline, self.limits.grace)),
@@ -256,7 +256,7 @@ impl Child {
 
     /// Asks the group to end.
     fn terminate(&mut self, end: End, kill_at: Instant) {
-        // A stopped process takes no signal but this pair.
+        // A stopped process reacts only to both signals together.
         self.leader.signal_group(Signal::TERM);
         self.leader.signal_group(Signal::CONT);
         self.state = ChildState::Terminating { end, kill_at };
@@ -271,7 +271,7 @@ impl Child {
         };
     }
 
-    /// Takes what is still in the pipes, kills what is left of the group, and reaps.
+    /// Reads the rest of the pipes, kills the rest of the group, and reaps.
     fn finish(&mut self, now: Instant) {
         let overflow = [Stream::Stdout, Stream::Stderr].into_iter().find(|stream| self.output(*stream).read_rest());
         let leaky = !self.closed();
@@ -288,7 +288,7 @@ impl Child {
     }
 }
 
-/// What is left to be written to the child.
+/// The input that is not yet written to the child.
 #[derive(Debug)]
 struct Input {
     pipe: OwnedFd,
@@ -297,7 +297,7 @@ struct Input {
 }
 
 impl Input {
-    /// Writes as much as the pipe takes; true when there is nothing more to write, or no reader is left.
+    /// Writes as much as the pipe takes; true when everything is written, or the reader has closed the pipe.
     fn write(&mut self) -> bool {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match write(&self.pipe, rest) {
@@ -311,7 +311,7 @@ impl Input {
     }
 }
 
-/// What was read from the child, and the pipe until its end.
+/// The output read from the child, and the pipe until it ends.
 #[derive(Debug)]
 struct Output {
     pipe: Option<OwnedFd>,
@@ -324,38 +324,38 @@ impl Output {
         Self { pipe: Some(pipe), bytes: Vec::new(), cap }
     }
 
-    /// Reads once; true when the cap was passed.
+    /// Reads once; true when the cap was exceeded.
     fn read(&mut self) -> bool {
-        self.try_read().is_err_and(|error| error == Passed::Cap)
+        self.try_read().is_err_and(|error| error == ReadEnd::Cap)
     }
 
-    /// Reads all that is there now; true when the cap was passed.
+    /// Reads everything that is available; true when the cap was exceeded.
     fn read_rest(&mut self) -> bool {
         loop {
             match self.try_read() {
                 Ok(()) => {}
-                Err(passed) => return passed == Passed::Cap,
+                Err(passed) => return passed == ReadEnd::Cap,
             }
         }
     }
 
-    fn try_read(&mut self) -> Result<(), Passed> {
+    fn try_read(&mut self) -> Result<(), ReadEnd> {
         let Some(pipe) = &self.pipe else {
-            return Err(Passed::End);
+            return Err(ReadEnd::End);
         };
         self.bytes.reserve(CHUNK);
         match read(pipe, spare_capacity(&mut self.bytes)) {
             Ok(count) if count > 0 => {}
             Err(Errno::INTR) => return Ok(()),
-            Err(Errno::AGAIN) => return Err(Passed::End),
+            Err(Errno::AGAIN) => return Err(ReadEnd::End),
             Ok(_) | Err(_) => {
                 self.pipe = None;
-                return Err(Passed::End);
+                return Err(ReadEnd::End);
             }
         }
         if self.bytes.len() > self.cap {
             self.bytes.truncate(self.cap);
-            return Err(Passed::Cap);
+            return Err(ReadEnd::Cap);
         }
         Ok(())
     }
@@ -363,7 +363,7 @@ impl Output {
 
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passed {
+enum ReadEnd {
     End,
     Cap,
 }

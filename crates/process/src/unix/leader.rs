@@ -1,4 +1,4 @@
-//! The process we started: head of its group, ours to signal and to reap.
+//! The process that we started: it leads its group, and only we signal and reap it.
 
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -14,8 +14,8 @@ use crate::End;
 /// How long a drop waits for a killed process.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
-/// A started process. Until it is reaped its number, and so that of its group, belongs to no other process. Dropped before
-/// that, it takes its group with it.
+/// A started process. Until it is reaped, its process id, which is also its group's id, belongs to no other process.
+/// Dropped before that, it kills its group.
 #[derive(Debug)]
 pub(super) struct Leader {
     pub(super) pid: Pid,
@@ -23,17 +23,17 @@ pub(super) struct Leader {
     pub(super) pidfd: Option<OwnedFd>,
     /// Whether it is known to have exited.
     pub(super) gone: bool,
-    /// The guard's note of the group, as long as the group is to die with us.
+    /// The group's entry in the guard's table, as long as the group must die with us.
     pub(super) slot: Option<Slot>,
 }
 
 impl Leader {
-    /// Sends a signal to every process of the group. A failure means that there is none left that we may signal.
+    /// Sends a signal to every process of the group. It fails only if no process is left that we may signal.
     pub(super) fn signal_group(&self, signal: Signal) {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Makes sure that our guard outlives us whatever ends us: the process takes its time.
+    /// Makes sure that our guard outlives us in every case, because this process runs longer.
     pub(super) fn separate_guard(&self) {
         if let Some(slot) = &self.slot {
             slot.separate_guard();
@@ -49,7 +49,8 @@ impl Leader {
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
-    /// Waits for the exit for a while, whatever signals come; without a file that tells it, for the whole while.
+    /// Waits up to this long for the exit, also through signals; without a file descriptor that signals it, the whole
+    /// time.
     pub(super) fn await_exit(&self, pause: Duration) {
         let Some(pidfd) = &self.pidfd else {
             return thread::sleep(pause);
@@ -65,7 +66,7 @@ impl Leader {
 
     /// Reaps the process if it has exited, and says how it ended.
     ///
-    /// The guard spares the group first: once the process is reaped, its number may name a stranger's group.
+    /// The guard must no longer kill the group before that: once the process is reaped, another group may get its id.
     pub(super) fn reap(&mut self) -> Option<End> {
         if !self.exited() {
             return None;
@@ -112,7 +113,7 @@ mod tests {
 
     extern "C" fn ignore(_: libc::c_int) {}
 
-    /// Works while one signal after the other comes to this thread, each of which cuts system calls short.
+    /// Runs work while one signal after another comes to this thread; each of them interrupts system calls.
     #[expect(unsafe_code, reason = "the standard library neither sends nor handles signals")]
     fn disturbed(work: impl FnOnce()) {
         let done = AtomicBool::new(false);

@@ -1,8 +1,8 @@
-//! What Unix systems other than Linux have to offer: the standard library's spawn, in a group of its own.
+//! The implementation for Unix systems other than Linux: the standard library's spawn, in a separate group.
 //!
-//! Untested. Not provided: guard, boxes, the mark by which descendants are found, parent-death signal, resource limits, adoption of descendants, signals held back, and a
-//! signal set-up reset beyond what the standard library does. Files are only kept from the program by their own
-//! close-on-exec flag.
+//! Untested. Not provided: guard, boxes, the mark by which descendants are found, parent-death signal, resource limits,
+//! adoption of descendants, and held-back signals. The signal set-up is reset only as far as the standard library does
+//! it. Only files with the close-on-exec flag are kept from the program.
 
 #![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "signatures are those of the Linux twin")]
 
@@ -20,7 +20,7 @@ use super::leader::Leader;
 use super::pipes::Pipes;
 use crate::{BoxMeans, BoxRules, End, Job, Stage};
 
-/// Stands for what the guard of the Linux twin begins with.
+/// Stands for the memory that the Linux guard starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardMemory {
     Own,
@@ -30,7 +30,7 @@ pub(super) enum GuardMemory {
 /// The variable by which the guard of the Linux twin finds descendants.
 pub(super) const MARK_VARIABLE: &str = "OLLM_LIFELINE";
 
-/// Stands for what the guard of the Linux twin begins with.
+/// Stands for the memory that the Linux guard starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardMemory {
     Own,
@@ -55,7 +55,7 @@ impl Guard {
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let bytes = bytes.to_vec();
-    // We do not wait for the reader: it may take its time, or end early.
+    // We do not wait for the reader, which may be slow or end early.
     std::thread::Builder::new().spawn(move || io::Write::write_all(&mut writer, &bytes))?;
     Ok(reader.into())
 }
@@ -88,7 +88,7 @@ impl Reaper {
     }
 
     pub(super) fn ask(&self) {
-        // A stopped process takes no signal but this pair.
+        // A stopped process reacts only to both signals together.
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
     }
@@ -112,7 +112,7 @@ impl Reaper {
         self.0.await_exit(pause);
     }
 
-    /// Once the program is reaped, its number may name a stranger's group.
+    /// Signals the group, unless the program is reaped: then another group may have its id.
     fn signal(&self, signal: Signal) {
         if self.0.slot.is_some() {
             self.0.signal_group(signal);
@@ -133,6 +133,17 @@ impl PipeShield {
     /// There is nothing to raise.
     pub fn is_needed() -> bool {
         false
+    }
+}
+
+/// Signals end this process as usual.
+#[derive(Debug)]
+pub struct SignalShield;
+
+impl SignalShield {
+    /// Nothing to raise on this system.
+    pub fn raise() -> Self {
+        Self
     }
 }
 
@@ -158,7 +169,7 @@ impl HeldSignals {
     }
 }
 
-/// No signal is passed on: one that ends us leaves the program to itself.
+/// No signal is passed on: a signal that ends us leaves the program running.
 #[derive(Debug)]
 pub(super) struct PassedSignals;
 
@@ -184,6 +195,10 @@ pub(super) fn await_end(mut leader: Leader, _: &PassedSignals) -> End {
 pub(crate) enum PlatformBox {}
 
 impl PlatformBox {
+    pub(crate) fn landlock_version() -> Option<i64> {
+        None
+    }
+
     pub(crate) fn new(_: BoxMeans, _: &BoxRules) -> Result<(Self, Vec<String>), String> {
         Err("this system has neither namespaces nor Landlock".to_owned())
     }
@@ -249,7 +264,7 @@ fn stdio(end: &OwnedFd) -> Result<Stdio, (Stage, io::Error)> {
     end.try_clone().map(Stdio::from).map_err(|error| (Stage::Pipe, error))
 }
 
-/// Our files have the flag that keeps them to us, but for those that we were given without it.
+/// Our files have the close-on-exec flag, except inherited ones without it.
 pub(super) fn keep_files() {}
 
 /// No signal was held back.
@@ -266,7 +281,7 @@ pub(super) fn kill_adopted(_: impl Fn(Pid) -> bool) -> (usize, bool) {
 /// This system adopts no descendants.
 pub(crate) fn adopt_from_first_start() {}
 
-/// This system does not let a process do so.
+/// This system does not allow a process to do so.
 pub(crate) fn hide_memory() {}
 
 /// There is none: this system has no guards.
@@ -274,7 +289,7 @@ pub(super) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
     Vec::new()
 }
 
-/// Whether this may be the input of a released job; this system cannot tell it from any other pipe.
+/// Whether this may be the input of a released job; this system cannot distinguish it from any other pipe.
 pub fn is_released(_: impl std::os::fd::AsFd) -> bool {
     true
 }

@@ -6,21 +6,21 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::fcntl_dupfd_cloexec;
 
-/// Both sides of the three pipes. Ours do not block; none is inherited by accident.
+/// Both sides of the three pipes. Our ends do not block; no end is inherited by accident.
 #[derive(Debug)]
 pub(super) struct Pipes {
     pub(super) ours: Streams,
     pub(super) theirs: Streams,
 }
 
-/// One side of the three pipes. Ours do not block.
+/// One side of the three pipes. Our ends do not block.
 #[derive(Debug)]
 pub struct Streams {
-    /// What the program reads.
+    /// Its standard input.
     pub stdin: OwnedFd,
-    /// What it says.
+    /// Its standard output.
     pub stdout: OwnedFd,
-    /// What it complains about.
+    /// Its standard error.
     pub stderr: OwnedFd,
 }
 
@@ -49,8 +49,8 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// A process that was started without standard streams gets files numbered 0 to 2. The child's ends must lie above, so
-/// that putting one in its place overwrites none of the others.
+/// Moves a file descriptor above the standard streams. If this process was started without standard streams, new files
+/// get the numbers 0 to 2. The child's ends must lie above them, so that placing one overwrites no other.
 pub(super) fn clear_of_stdio(end: OwnedFd) -> io::Result<OwnedFd> {
     if end.as_raw_fd() > 2 {
         return Ok(end);

@@ -1,7 +1,7 @@
-//! A program that runs until it is told to end. Its owner feeds and reads it; the clock is the owner's too.
+//! A program that runs until its owner ends it. The owner reads and writes its streams, and decides about deadlines.
 //!
-//! The steps of the ladder are apart, so that an owner with many residents can wait for all of them at once;
-//! [`Resident::stop`] is the whole ladder for one that can wait here.
+//! The steps to end it are separate, so that an owner with many residents can wait for all of them at once.
+//! [`Resident::stop`] does all steps for an owner that can wait.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::pipes::Streams;
 use super::platform::Reaper;
 use crate::{End, Job, ProcessBox};
 
-/// How often a program whose exit no file tells is asked for it.
+/// How often the exit is polled if no file descriptor signals it.
 const ASKING: Duration = Duration::from_millis(5);
 /// How long a killed program and its descendants may take to end.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A running program and its descendants. All of them are killed when this is dropped and when the program ends: on Linux
-/// also those who left its group and session and cleared their environment.
+/// A running program and its descendants. All of them are killed when this is dropped and when the program ends. On
+/// Linux this includes descendants that left its group and session and cleared their environment.
 ///
 /// ```
 /// # use std::io::{Read, Write};
@@ -38,7 +38,7 @@ pub struct Resident {
     reaper: Reaper,
     streams: Option<Streams>,
     grace: Duration,
-    /// What its box has outside of the kernel lasts as long as the program does.
+    /// Keeps the parts of its box outside the kernel until the program has ended.
     _process_box: Option<Arc<ProcessBox>>,
 }
 
@@ -47,18 +47,18 @@ impl Resident {
         Self { reaper, streams: Some(streams), grace: job.limits.grace, _process_box: job.process_box.clone() }
     }
 
-    /// The number of the process, which is that of its group too.
+    /// Its process id, which is also its group's id.
     pub fn id(&self) -> u32 {
         self.reaper.id().as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Our ends of its streams, which do not block; only once.
+    /// Our ends of its streams, which do not block; returned only once.
     pub fn streams(&mut self) -> Option<Streams> {
         self.streams.take()
     }
 
-    /// A file that is readable once the program has ended, and mostly not before its descendants have; absent on other
-    /// systems than Linux, and after the end is known.
+    /// A file descriptor that is readable once the program has ended, and usually also its descendants. Absent on
+    /// systems other than Linux, and after the end is known.
     pub fn exit_file(&self) -> Option<BorrowedFd<'_>> {
         self.reaper.exit_file()
     }
@@ -73,12 +73,13 @@ impl Resident {
         self.reaper.kill();
     }
 
-    /// How the program ended, if it has; what is left of its group is killed. Known only once; later it is [`End::Lost`].
+    /// How the program ended, if it has; the rest of its group is killed. Returned only once; later it is
+    /// [`End::Lost`].
     pub fn reap(&mut self) -> Option<End> {
         self.reaper.reap()
     }
 
-    /// Waits for the end of a program that was told to end; closes its input, if that is still ours.
+    /// Waits for the end of a program that was asked to end; closes its input, if we still have it.
     ///
     /// After `patience` the group is asked to end, and after the job's grace it is killed.
     pub fn stop(mut self, patience: Duration) -> End {

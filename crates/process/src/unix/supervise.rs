@@ -10,13 +10,13 @@ use super::child::{Child, Source};
 use super::platform::HeldSignals;
 use crate::Outcome;
 
-/// How often a child whose exit no file tells is asked for it.
+/// How often a child is polled whose exit no file descriptor signals.
 const ASKING: Duration = Duration::from_millis(2);
 
-/// How often a caller who may lose interest is asked whether it has.
+/// How often `stop` is called.
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// A job on its way.
+/// A job under way.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are live, and few exist")]
 pub(super) enum JobRun {
@@ -31,11 +31,11 @@ enum ReadySource {
     Signal,
 }
 
-/// Says that the jobs are not wanted any more.
+/// Returns true once the jobs are no longer wanted.
 pub(super) type Stop<'a> = &'a dyn Fn() -> bool;
 
-/// Returns when no child has anything left to wait for. A held signal that comes meanwhile interrupts them all, and so
-/// does `stop`, once it says so.
+/// Returns when no child has anything left to wait for. A held-back signal interrupts all of them, and so does `stop`
+/// once it returns true.
 pub(super) fn supervise(runs: &mut [JobRun], held: Option<&HeldSignals>, stop: Option<Stop<'_>>) {
     let mut stop = stop;
     while let Some(pause) = pause(runs) {
@@ -53,7 +53,7 @@ pub(super) fn supervise(runs: &mut [JobRun], held: Option<&HeldSignals>, stop: O
                 }
             }
         }
-        // A second interruption would end the grace, so it is asked no more once it said so.
+        // A second interruption would end the grace, so `stop` is not called again after it returned true.
         if stop.is_some_and(|stop| stop()) {
             stop = None;
             each_live(runs, Child::interrupt);
@@ -62,7 +62,7 @@ pub(super) fn supervise(runs: &mut [JobRun], held: Option<&HeldSignals>, stop: O
     }
 }
 
-/// The time until the next timer; none when all is over.
+/// The time until the next timer; `None` once all jobs are over.
 fn pause(runs: &[JobRun]) -> Option<Duration> {
     let next = live(runs).filter_map(|(_, child)| child.timer()).min()?;
     let pause = next.saturating_duration_since(Instant::now());
@@ -80,7 +80,7 @@ fn wait(runs: &[JobRun], held: Option<&HeldSignals>, pause: Duration) -> Vec<Rea
         Ok(_) => {}
         Err(Errno::INTR) => return Vec::new(),
         Err(_) => {
-            // The kernel is short of memory: the clocks go on, without a busy loop.
+            // The kernel is short of memory: deadlines continue, without a busy loop.
             thread::sleep(pause.min(ASKING));
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! Boxes: what no program in one can do, whatever it is, and what every program in one still can.
+//! Boxes: what no program in one can do, and what every program in one still can.
 
 use std::fs;
 use std::path::PathBuf;
@@ -110,6 +110,61 @@ fn no_shell_command_changes_what_is_protected() {
         assert!(scene.is_intact(), "{attack}: {}", text(&outcome.stderr));
     }
     assert!(scene.home.join(".ollm/hooks").is_dir() && !scene.home.join(".ollm/hooks/evil.json").exists());
+}
+
+/// Both boxes that hold no more than these rules, where this kernel has them.
+fn boxes(rules: &BoxRules) -> impl Iterator<Item = Arc<ProcessBox>> {
+    let means = [BoxMeans::Namespaces, BoxMeans::Landlock].into_iter();
+    means.filter_map(|means| ProcessBox::new(means, rules).ok().map(Arc::new))
+}
+
+#[test]
+fn a_program_in_a_box_sets_no_limits_of_others_and_its_own() {
+    let scene = Scene::new();
+    let rules = scene.rules();
+    for rules in [BoxRules { terminal: true, ..rules.clone() }, rules] {
+        for made in boxes(&rules) {
+            let limits = "prlimit --pid $PPID --core=7:7; prlimit --pid $PPID --core; ulimit -c 5; ulimit -c; prlimit --core=4 true";
+            let outcome = scene.run(&made, limits);
+            let (told, errors) = (text(&outcome.stdout), text(&outcome.stderr));
+            assert!(errors.contains("Operation not permitted"), "{errors}");
+            assert!(told.contains("CORE") && told.ends_with("\n5\n"), "{told}{errors}");
+            assert!(matches!(outcome.end, End::Exited(0)), "{errors}");
+            assert!(!fs::read_to_string("/proc/self/limits").unwrap().contains("Max core file size         7"));
+        }
+    }
+}
+
+/// Limits its parent by the calls of 32-bit programs, and exits with what came of it.
+const NARROW: &str = "static long call(long n, long a, long b, long c, long d) { long r; \
+__asm__ volatile(\"int $0x80\" : \"=a\"(r) : \"a\"(n), \"b\"(a), \"c\"(b), \"d\"(c), \"S\"(d) : \"memory\"); return r; }
+void _start(void) { unsigned limit[4] = {7, 0, 7, 0}; long r = call(340, call(64, 0, 0, 0, 0), 4, (long)limit, 0); call(1, r ? -r : 0, 0, 0, 0); }";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_of_32_bits_runs_in_a_box_and_is_refused_the_same() {
+    let scene = Scene::new();
+    let source = scene.home.join("project/narrow.c");
+    fs::write(&source, NARROW).unwrap();
+    let make = "cc -m32 -nostdlib -static -fno-stack-protector -w -o narrow narrow.c";
+    for made in boxes(&BoxRules { terminal: true, ..scene.rules() }) {
+        let built = scene.run(&made, make);
+        if !matches!(built.end, End::Exited(0)) {
+            return eprintln!("skipped: no program of 32 bits can be made here");
+        }
+        match scene.run(&made, "./narrow; echo $?").stdout.as_slice() {
+            b"126\n" => eprintln!("skipped: this kernel runs no program of 32 bits"),
+            told => assert_eq!(text(told), "1\n"),
+        }
+    }
+}
+
+#[test]
+fn a_program_in_a_box_makes_user_namespaces_and_no_mount_namespace() {
+    let scene = Scene::new();
+    let Some(made) = Scene::process_box(&scene.rules()) else { return };
+    let outcome = scene.run(&made, "unshare -U true && ! unshare -Um true 2> /dev/null");
+    assert!(matches!(outcome.end, End::Exited(0)), "{}", text(&outcome.stderr));
 }
 
 #[test]
@@ -239,22 +294,27 @@ enum Said {
     ReadOnly,
     Writable,
     Hidden,
+    Secret,
 }
 
 const FOLDERS: [&str; 6] = ["a", "a/in", "b", "b/in", "c", "c/in"];
 
 /// Whether rules let a file be made in a folder.
-fn is_allowed(folder: &str, said: [Said; 6], limited: bool) -> bool {
+fn is_allowed(folder: &str, said: [Said; 6], limited: bool, means: BoxMeans) -> bool {
     let around =
         || FOLDERS.iter().zip(said).filter(|(name, _)| folder == **name || folder.starts_with(&format!("{name}/")));
-    let denied = around().any(|(_, said)| matches!(said, Said::ReadOnly | Said::Hidden));
+    let denied = around().any(|(_, said)| match said {
+        Said::ReadOnly | Said::Secret => true,
+        Said::Hidden => means == BoxMeans::Namespaces,
+        Said::Nothing | Said::Writable => false,
+    });
     !denied && (!limited || around().any(|(_, said)| said == Said::Writable))
 }
 
 proptest! {
     #[test]
     fn no_set_of_rules_allows_what_it_does_not_name(
-        said in proptest::array::uniform6(proptest::sample::select(vec![Said::Nothing, Said::ReadOnly, Said::Writable, Said::Hidden])),
+        said in proptest::array::uniform6(proptest::sample::select(vec![Said::Nothing, Said::ReadOnly, Said::Writable, Said::Hidden, Said::Secret])),
         limited: bool,
         landlock: bool,
     ) {
@@ -266,16 +326,18 @@ proptest! {
         };
         for name in FOLDERS {
             fs::create_dir_all(root.join(name)).unwrap();
+            fs::write(root.join(name).join("file"), format!("{name}\n")).unwrap();
         }
         let rules = BoxRules {
             read_only: named(Said::ReadOnly),
             hidden: named(Said::Hidden),
+            secret: named(Said::Secret),
             writable: limited.then(|| named(Said::Writable)),
             ..BoxRules::default()
         };
         let means = if landlock { BoxMeans::Landlock } else { BoxMeans::Namespaces };
         let Ok(made) = ProcessBox::new(means, &rules) else { return Ok(()) };
-        let script = format!("for d in {}; do echo x > $d/new; done 2> /dev/null", FOLDERS.join(" "));
+        let script = format!("for d in {}; do echo x > $d/new; cat $d/file; done 2> /dev/null", FOLDERS.join(" "));
         let job = Job {
             args: vec!["-c".into(), script.into()],
             cwd: Some(root.clone()),
@@ -285,10 +347,13 @@ proptest! {
         let outcome = Children::new().run(job);
         prop_assert!(!matches!(outcome.end, End::NotStarted(_)), "{:?}", outcome.end);
         for name in FOLDERS {
-            let (written, allowed) = (root.join(name).join("new").exists(), is_allowed(name, said, limited));
+            let (written, allowed) = (root.join(name).join("new").exists(), is_allowed(name, said, limited, means));
             prop_assert!(allowed || !written, "{name} was written by {means:?} under {rules:?}");
             // Landlock makes nothing in a folder that holds something denied.
             prop_assert!(landlock || written || !allowed, "{name} was not written by {means:?} under {rules:?}");
+            let is_secret = rules.secret.iter().any(|secret| root.join(name).starts_with(secret));
+            let is_read = text(&outcome.stdout).lines().any(|line| line == name);
+            prop_assert!(!is_secret || !is_read, "{name} was read by {means:?} under {rules:?}");
         }
     }
 }

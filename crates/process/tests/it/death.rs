@@ -4,9 +4,9 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use ollm_process::{Children, End, Job, ProcessSetup};
+use ollm_process::{Children, End, Job, ProcessSetup, SparedChild};
 
 use crate::support::{ENDLESS, assert_exited, children_of, eventually, play, plays, role, runs, sh, words};
 
@@ -295,7 +295,7 @@ fn streamless() {
 /// Works with files 0 to 2 closed.
 #[expect(unsafe_code, reason = "the standard library never closes its streams")]
 pub(crate) fn without_streams<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: this process plays one role on one thread, and nobody prints meanwhile.
+    // SAFETY: this process plays one role on one thread, and no other code prints meanwhile.
     let kept = [0, 1, 2].map(|stream| unsafe {
         let kept = libc::fcntl(stream, libc::F_DUPFD_CLOEXEC, 10);
         libc::close(stream);
@@ -397,7 +397,7 @@ fn releaser() {
     let _setup = ProcessSetup::new();
     let home = std::env::var("NOTES").unwrap();
     let children = Children::new();
-    // More than fits into a pipe that nobody reads yet.
+    // More than fits into a pipe without a reader.
     let job = Job {
         stdin: vec![b'x'; 1 << 20],
         ..sh(&format!("cd '{home}'; while [ ! -e go ]; do sleep 0.02; done; cat > part; mv part done"))
@@ -405,6 +405,11 @@ fn releaser() {
     children.release(&job).unwrap();
     assert_exited(&children.run(sh("exit 0")), 0);
     assert_eq!(children.kill_adopted(), 0, "a released program is spared");
+    let mut beside = SparedChild::spawn(Command::new("sleep").arg("300")).unwrap();
+    assert_eq!(children.kill_adopted(), 0, "and so is one that was started beside all of them");
+    assert!(beside.try_wait().unwrap().is_none());
+    drop(beside);
+    assert_eq!(children.kill_adopted(), 1, "until nobody waits for it any more");
 }
 
 #[test]

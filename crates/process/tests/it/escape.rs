@@ -1,5 +1,5 @@
-//! Descendants that leave their group and their session, and that nobody is to find again when we are gone. Roles run in
-//! processes of their own, because they end badly or change the whole process.
+//! Descendants that leave their group and their session, and must not outlive us. Roles run in processes of their own,
+//! because they end badly or change the whole process.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ use ollm_process::{Children, Job, Limits, ProcessSetup, Resident};
 
 use crate::support::{ENDLESS, assert_exited, bearers, children_of, eventually, play, plays, role, runs, sh, words};
 
-/// The variable that tells a guard whom to look for.
+/// The variable that tells a guard which processes to look for.
 const VARIABLE: &str = "OLLM_LIFELINE";
 
 /// Ways to get away from group, session and parent. `$NOTES/ready` says that it has happened.
@@ -268,7 +268,7 @@ fn guarded() {
         return;
     }
     goes_by_its_own_name(&Children::new(), sh("exit 0"));
-    // Whoever started us looks for our mark, also where we end soon.
+    // The program that started us looks for our mark, also where we end soon.
     let (children, mut job) = (Children::new(), sh("exit 0"));
     children.end_soon();
     job.env.push(("OLLM_LIFELINE".into(), format!("{}-0,", "0".repeat(32)).into()));

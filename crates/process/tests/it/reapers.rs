@@ -231,7 +231,7 @@ fn some_moment(number: usize) -> Duration {
     Duration::from_micros(number as u64 * 7919 % 40_000)
 }
 
-/// Whether anybody has this folder in its arguments, as a daemon that has not noted its number yet.
+/// Whether a process has this folder in its arguments, as a daemon that has not noted its number yet.
 fn anyone_names(folder: &Path) -> bool {
     let folder = folder.to_str().unwrap();
     let lines =
@@ -302,7 +302,7 @@ fn kept() {
     assert!(reapers().is_empty(), "none outlives its resident");
 }
 
-/// Kibibytes that a process shares with nobody.
+/// Kibibytes that a process does not share.
 fn private(pid: &str) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let number = |line: &str| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();

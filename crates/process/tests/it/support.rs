@@ -4,15 +4,13 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ollm_process::{End, Job, Limits, Outcome};
+pub(crate) use testkit::{PATIENCE, eventually, runs};
 
 /// Far longer than any test may take, so that waiting for such a sleeper shows.
 pub(crate) const ENDLESS: &str = "sleep 300";
-/// Far shorter than the sleeper, far longer than a noisy machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A shell script under limits that are no part of the test.
 pub(crate) fn sh(script: &str) -> Job {
@@ -38,25 +36,6 @@ pub(crate) fn words(outcome: &Outcome) -> Vec<String> {
 #[track_caller]
 pub(crate) fn assert_exited(outcome: &Outcome, code: i32) {
     assert!(matches!(outcome.end, End::Exited(real) if real == code), "{outcome:?}");
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "still not: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Whether a process runs; a zombie does not.
-pub(crate) fn runs(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(Path::new("/proc").join(pid).join("stat")) else {
-        return false;
-    };
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    !matches!(state, Some("Z" | "X"))
 }
 
 /// Those who run with this in their environment.
@@ -103,7 +82,7 @@ pub(crate) fn assert_played(output: &Output) {
     assert!(output.status.success() && stdout.contains("1 passed"), "{}\n{stdout}\n{stderr}", output.status);
 }
 
-/// Whether this process was started to play the role, and not by someone who runs all ignored tests.
+/// Whether this process was started to play the role, and not by a run of all ignored tests.
 pub(crate) fn plays(test: &str) -> bool {
     env::var("ROLE").is_ok_and(|role| role == test)
 }

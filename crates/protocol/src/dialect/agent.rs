@@ -1,15 +1,15 @@
-//! `agent`: shell commands with templates, exit codes, and `decision` answers; the JSON on standard input carries the
-//! names of this dialect's own document and Claude-Code-style ones side by side.
+//! `agent`: shell commands with templates, exit codes, and `decision` answers. The JSON on standard input has both the
+//! names of this dialect's own document and Claude-Code-style names.
 //!
-//! Exit 0 continues, exit 2 blocks with standard error as the reason, and no JSON lifts that; other codes and timeouts
-//! warn. All matching hooks run. Written verdicts refuse by exit 2; a question nobody can put is a refusal.
+//! Exit 0 continues. Exit 2 blocks with standard error as the reason, whatever the JSON says. Other codes and timeouts
+//! warn. All matching hooks run. Written verdicts refuse by exit 2; a question that no person can answer is a refusal.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, End, Output, Reply, Request, answer, call, kind_of, line,
+    Addressee, Defaults, Dialect, DialectError, End, HookAnswer, Output, Reply, Request, answer, call, kind_of, line,
     object, rename, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
@@ -28,7 +28,7 @@ const NATIVE: &[&str] = &[
     "hookSpecificOutput",
 ];
 
-/// Wire names and the canonical field they carry; the first that is present is read, all are written.
+/// Wire names for each canonical field. The reader takes the first that is present; the writer writes all.
 const TOOL: &[(&str, &str)] = &[
     ("tool_input", "args"),
     ("tool_args", "args"),
@@ -41,7 +41,7 @@ const NOTIFICATION: &[(&str, &str)] = &[("notification_type", "event_type"), ("e
 const COMPACT: &[(&str, &str)] = &[("compact_summary", "summary")];
 const FILE: &[(&str, &str)] = &[("file_path", "path")];
 
-/// What `event` says in a FileChanged request.
+/// The values of `event` in a FileChanged request.
 const CHANGES: &[(EventKind, &str)] =
     &[(EventKind::FileCreated, "add"), (EventKind::FileEdited, "change"), (EventKind::FileDeleted, "unlink")];
 
@@ -106,7 +106,7 @@ impl Dialect for Agent {
         line(wire)
     }
 
-    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer {
         let scan = scan(output.stdout);
         let mut warnings = Vec::new();
         let mut answer = match answer::one_object(&scan, &mut warnings) {
@@ -115,9 +115,9 @@ impl Dialect for Agent {
                 reading.warnings.splice(0..0, warnings);
                 reading.into_answer()
             }
-            // Plain text is an answer here; what begins like an object was not meant as plain text.
+            // Plain text is a valid answer here. Text that begins like an object was meant as JSON.
             Err(_) if scan.objects.is_empty() && !output.stdout.trim_ascii_start().starts_with(b"{") => {
-                Answer::default()
+                HookAnswer::default()
             }
             Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
         };

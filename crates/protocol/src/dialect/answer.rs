@@ -1,37 +1,37 @@
-//! What the fields of an answer mean, for all dialects at once.
+//! Reads the fields of an answer, for all dialects.
 //!
-//! A dialect names the fields that are its own. The unambiguous fields of the others are accepted with a warning, and
-//! may only tighten: a foreign refusal refuses, a foreign approval approves nothing. Where two fields disagree, the
-//! refusing one wins.
+//! A dialect names its own fields. Unambiguous fields of other dialects are accepted with a warning, and may only
+//! tighten: a foreign refusal refuses, but a foreign approval does not approve. If two fields disagree, the refusal
+//! wins.
 
 use serde_json::{Map, Value};
 
-use super::{Answer, End, Output};
+use super::{End, HookAnswer, Output};
 use crate::event::{EventKind, tool_name};
 use crate::json::{Object, Scan};
 use crate::verdict::{Flow, Verdict};
 
-/// The fields of one answer, read.
+/// The result of reading the fields of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) verdict: Verdict,
-    /// What is wrong with the answer.
+    /// Faults of the answer.
     pub(super) faults: Vec<String>,
-    /// What is odd about it.
+    /// Oddities of the answer.
     pub(super) warnings: Vec<String>,
-    /// Whether some field decided something.
+    /// Whether any field made a decision.
     pub(super) decided: bool,
 }
 
 impl Reading {
-    /// The answer, failed if anything was wrong with it.
-    pub(super) fn into_answer(self) -> Answer {
+    /// The answer, which counts as failed if it has faults.
+    pub(super) fn into_answer(self) -> HookAnswer {
         let failure = (!self.faults.is_empty()).then(|| self.faults.join("; "));
-        Answer { verdict: self.verdict, failure, warnings: self.warnings }
+        HookAnswer { verdict: self.verdict, failure, warnings: self.warnings }
     }
 }
 
-/// Reads an object's fields; `native` are the ones the dialect documents. A refusal in a JSON-RPC envelope counts.
+/// Reads an object's fields; `native` are the dialect's own. A refusal inside a JSON-RPC envelope counts.
 pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> Reading {
     let mut reading = read_fields(object, native, kind);
     if object.fields.contains_key("jsonrpc") {
@@ -45,10 +45,11 @@ pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> Reading
     reading
 }
 
-/// Reads an object's fields, and nothing further in that only an envelope would hold.
+/// Reads an object's fields, without looking into an envelope.
 pub(super) fn read_fields(object: &Object, native: &[&str], kind: EventKind) -> Reading {
     let nested = object.inside("hookSpecificOutput");
-    let mut reader = Reader { object, nested, native, kind, reading: Reading::default(), words: Words::default() };
+    let mut reader =
+        AnswerReader { object, nested, native, kind, reading: Reading::default(), words: Words::default() };
     reader.shape();
     reader.flags();
     reader.decisions();
@@ -58,7 +59,7 @@ pub(super) fn read_fields(object: &Object, native: &[&str], kind: EventKind) -> 
     reader.finish()
 }
 
-/// The data of a written answer; the tools that stay on offer are part of it.
+/// The data of a written answer, including the tools to keep on offer.
 pub(super) fn data(verdict: &Verdict) -> Map<String, Value> {
     let mut data = verdict.data.clone();
     if let Some(tools) = &verdict.tools {
@@ -67,7 +68,7 @@ pub(super) fn data(verdict: &Verdict) -> Map<String, Value> {
     data
 }
 
-/// Of an output that is not the one object it should be: the refusals in it, and nothing else.
+/// The refusals in an output that is not exactly one object. All else is ignored.
 pub(super) fn refusals(scan: &Scan, kind: EventKind) -> Verdict {
     let refusals = scan.objects.iter().map(|object| {
         let plain = only_refusal(read_fields(object, &[], kind).verdict);
@@ -76,13 +77,13 @@ pub(super) fn refusals(scan: &Scan, kind: EventKind) -> Verdict {
     refusals.fold(Verdict::default(), Verdict::then)
 }
 
-/// The refusal in the `result` of an envelope, if there is one.
+/// The refusal in an envelope's `result`, if there is one.
 fn refusal(envelope: &Object, kind: EventKind) -> Verdict {
     let result = envelope.inside("result").unwrap_or_default();
     only_refusal(read_fields(&result, &[], kind).verdict)
 }
 
-/// A refusal with its texts, without everything else the verdict holds; nothing if it does not refuse.
+/// A refusal with its texts, without the rest of the verdict. Empty if it does not refuse.
 fn only_refusal(verdict: Verdict) -> Verdict {
     if verdict.flow < Flow::Ask {
         return Verdict::default();
@@ -91,7 +92,7 @@ fn only_refusal(verdict: Verdict) -> Verdict {
     Verdict { flow, reasons, system_messages, messages, ..Verdict::default() }
 }
 
-/// The object an answer consists of where log lines in front of it are tolerated; else why there is none.
+/// The one object of an answer, which may follow log lines. The error says why there is none.
 pub(super) fn one_object<'a>(scan: &'a Scan, warnings: &mut Vec<String>) -> Result<&'a Object, String> {
     if let Some(object) = scan.sole() {
         return Ok(object);
@@ -99,7 +100,7 @@ pub(super) fn one_object<'a>(scan: &'a Scan, warnings: &mut Vec<String>) -> Resu
     match scan.objects.as_slice() {
         [] => Err(scan.error.clone().unwrap_or_else(|| "there is no JSON object in the output".to_owned())),
         [_] if scan.after => Err("there is other text after the JSON object".to_owned()),
-        [_] if scan.broken => Err("the JSON object stands in one that cannot be read".to_owned()),
+        [_] if scan.broken => Err("the JSON object is inside of one that cannot be read".to_owned()),
         [object] => {
             if scan.before {
                 warnings.push("there is other text in front of the JSON object".to_owned());
@@ -113,14 +114,14 @@ pub(super) fn one_object<'a>(scan: &'a Scan, warnings: &mut Vec<String>) -> Resu
     }
 }
 
-/// An answer that failed before its fields could be read; a refusal that stands in it still counts.
-pub(super) fn failed(failure: String, scan: &Scan, kind: EventKind, warnings: Vec<String>) -> Answer {
-    Answer { verdict: refusals(scan, kind), failure: Some(failure), warnings }
+/// An answer that failed before its fields could be read. A refusal in it still counts.
+pub(super) fn failed(failure: String, scan: &Scan, kind: EventKind, warnings: Vec<String>) -> HookAnswer {
+    HookAnswer { verdict: refusals(scan, kind), failure: Some(failure), warnings }
 }
 
-/// Adds the failure of the process itself, if there is one, in front of what the answer said. A failed hook approves
+/// Adds the failure of the process itself, if there is one, before the answer's own failure. A failed hook approves
 /// nothing.
-pub(super) fn with_end(mut answer: Answer, output: &Output<'_>) -> Answer {
+pub(super) fn with_end(mut answer: HookAnswer, output: &Output<'_>) -> HookAnswer {
     if let Some(end) = output.end.failure(output.stderr) {
         answer.failure = Some(match answer.failure {
             Some(failure) => format!("{end}; {failure}"),
@@ -133,8 +134,9 @@ pub(super) fn with_end(mut answer: Answer, output: &Output<'_>) -> Answer {
     answer
 }
 
-/// The same in dialects whose documents make exit status 2 a mere failure: whoever is used to other agents is told so.
-pub(super) fn with_plain_end(answer: Answer, output: &Output<'_>) -> Answer {
+/// The same for dialects in which exit status 2 is a mere failure. The message explains that to people who know other
+/// agents.
+pub(super) fn with_plain_end(answer: HookAnswer, output: &Output<'_>) -> HookAnswer {
     let refuses = answer.verdict.flow.refuses();
     let mut answer = with_end(answer, output);
     if let Some(failure) = answer.failure.as_mut().filter(|_| output.end == End::Exited(2) && !refuses) {
@@ -143,8 +145,9 @@ pub(super) fn with_plain_end(answer: Answer, output: &Output<'_>) -> Answer {
     answer
 }
 
-/// An exit status that refuses does so whatever the JSON says; the reason is the JSON's own if it refuses too, else standard error.
-pub(super) fn block_by_status(answer: &mut Answer, stderr: &[u8]) {
+/// An exit status that refuses overrides the JSON. The reason comes from the JSON if that refuses too, otherwise from
+/// standard error.
+pub(super) fn block_by_status(answer: &mut HookAnswer, stderr: &[u8]) {
     if answer.verdict.flow < Flow::Ask && answer.verdict.flow > Flow::NoOpinion {
         answer.warnings.push("the answer approves, but exit status 2 refuses".to_owned());
     }
@@ -163,7 +166,7 @@ struct Words {
     system: Option<String>,
 }
 
-struct Reader<'a> {
+struct AnswerReader<'a> {
     object: &'a Object,
     /// The answer's `hookSpecificOutput`.
     nested: Option<Object>,
@@ -173,8 +176,8 @@ struct Reader<'a> {
     words: Words,
 }
 
-impl Reader<'_> {
-    /// What is odd about the answer as a whole.
+impl AnswerReader<'_> {
+    /// Warns about the form of the answer as a whole.
     fn shape(&mut self) {
         if self.object.cut {
             self.reading.faults.push("the answer is nested too deeply; its innermost values are left out".to_owned());
@@ -191,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `continue` and `allow`.
+    /// Reads `continue` and `allow`.
     fn flags(&mut self) {
         for field in ["continue", "allow"] {
             for value in self.object.values(field) {
@@ -208,7 +211,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `decision`, and `permissionDecision` one level down.
+    /// Reads `decision`, and `permissionDecision` one level down.
     fn decisions(&mut self) {
         for value in self.object.values("decision") {
             self.decision("decision", value);
@@ -223,7 +226,8 @@ impl Reader<'_> {
         let word = value.as_str().unwrap_or_default();
         match word.to_ascii_lowercase().as_str() {
             "block" | "deny" => self.decide(field, Flow::Block),
-            "ask" => self.decide(field, Flow::Ask),
+            // With `defer`, Claude Code stops before the call until a person looks at it.
+            "ask" | "defer" => self.decide(field, Flow::Ask),
             "modify" => self.decide(field, Flow::NoOpinion),
             "approve" | "allow" if word.chars().all(|letter| letter.is_ascii_lowercase()) => {
                 let flow = if self.native.contains(&field) { Flow::Allow } else { Flow::NoOpinion };
@@ -231,12 +235,12 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        if !matches!(word, "block" | "deny" | "ask" | "modify" | "approve" | "allow") {
+        if !matches!(word, "block" | "deny" | "ask" | "defer" | "modify" | "approve" | "allow") {
             self.fault(field, value, "one of approve, allow, block, deny, ask, modify");
         }
     }
 
-    /// Reasons and messages.
+    /// Reads reasons and messages.
     fn texts(&mut self) {
         self.words.reason = self.text("reason").or_else(|| self.text("stopReason"));
         self.words.message = self.text("message");
@@ -250,7 +254,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Everything that carries data.
+    /// Reads the fields with data.
     fn payloads(&mut self) {
         if let Some(data) = self.map("data") {
             if self.kind == EventKind::BeforeToolSelection {
@@ -264,8 +268,9 @@ impl Reader<'_> {
         let patch = self.map("modified_args");
         let nested = self.nested.as_ref().map(|nested| &nested.fields);
         let patch = patch.or_else(|| nested?.get("updatedInput")?.as_object().cloned());
+        let patch = patch.or_else(|| nested?.get("decision")?.get("updatedInput")?.as_object().cloned());
         if let Some(patch) = patch {
-            if self.kind == EventKind::BeforeTool {
+            if matches!(self.kind, EventKind::BeforeTool | EventKind::ApprovalRequest) {
                 self.reading.verdict.patch = patch;
             } else {
                 let event = self.kind.name();
@@ -277,7 +282,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `action` with its `prompt`.
+    /// Reads `action` with its `prompt`.
     fn action(&mut self) {
         let Some(action) = self.object.fields.get("action") else { return };
         match (action.as_str(), self.object.fields.get("prompt").and_then(Value::as_str)) {
@@ -353,7 +358,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A field that cannot be read is a fault where it belongs, and only odd where it does not.
+    /// Reports an unreadable field: a fault if the field belongs to the dialect, otherwise a warning.
     fn fault(&mut self, field: &str, value: &Value, expected: &str) {
         let shown: String = value.to_string().chars().take(80).collect();
         let text = format!("`{field}` is {shown}, expected {expected}");

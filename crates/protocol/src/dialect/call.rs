@@ -1,7 +1,7 @@
-//! What a call of a tool says about itself in one of our own dialects, whatever the fields are called.
+//! Reads the tool name and arguments of a call in one of our own dialects, under any field names.
 //!
-//! Whoever asks may write the fields of any dialect. What is found under one name only counts; two fields that say different
-//! things are refused, because the one that nobody looked at might be the one that runs.
+//! The asking program may use the fields of any dialect. A value under one name counts. Two fields with different
+//! values are refused, because the program might run the one that we did not read.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +9,12 @@ use super::DialectError;
 use crate::event::EventKind;
 use crate::tool;
 
-/// The names of the tool's name.
+/// The fields that may hold the tool's name.
 const TOOL: &[&str] = &["tool_name", "toolName", "tool"];
-/// The names of its arguments.
+/// The fields that may hold its arguments.
 const ARGS: &[&str] = &["args", "tool_input", "toolInput", "tool_args", "toolArgs", "arguments", "input"];
 
-/// Puts the name and the arguments of a call under their canonical names.
+/// Renames the tool name and the arguments of a call to their canonical fields.
 pub(super) fn settle(kind: EventKind, data: &mut Map<String, Value>) -> Result<(), DialectError> {
     if !kind.is_tool_call() {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn settle(kind: EventKind, data: &mut Map<String, Value>) -> Result<(
     Ok(())
 }
 
-/// Leaves the value that all fields of these names have under the first of them; what is empty says nothing.
+/// Moves the value of these fields to the first of them. Empty fields are ignored.
 fn settle_one(
     data: &mut Map<String, Value>,
     names: &[&'static str],
@@ -52,7 +52,7 @@ fn settle_one(
     Ok(())
 }
 
-/// Arguments as an object: models write them as the text of one, and some tools take a list of words.
+/// Arguments as an object. Models may write them as JSON text, and some tools take a list of words.
 fn unwrapped(args: Value) -> Value {
     match args {
         Value::String(text) => match serde_json::from_str(&text) {
@@ -64,7 +64,7 @@ fn unwrapped(args: Value) -> Value {
     }
 }
 
-/// Where a call has no arguments, fields beside its name that are arguments of this tool are those.
+/// If a call has no arguments, moves fields beside its name that are arguments of this tool.
 fn beside(data: &mut Map<String, Value>) {
     let declared = data.get("tool_name").and_then(Value::as_str).and_then(tool::declared);
     let Some(tool) = declared else { return };

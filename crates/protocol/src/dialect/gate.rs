@@ -1,16 +1,16 @@
 //! `gate`: `{"event", "context", "metadata"}` in, `{"allow", "message", "metadata"}` out, protocol version 1.0.0.
 //!
-//! Strict: anything but one JSON object with a boolean `allow` and a clean exit is a failure, and a failure blocks.
-//! Written verdicts keep whether to allow, one message, and the metadata. Reading an event that was written gives it
-//! back with `session.id` and `changes.type` filled in.
+//! Strict: the answer must be one JSON object with a boolean `allow` and a clean exit. Anything else is a failure, and
+//! a failure blocks. Written verdicts have `allow`, one message, and the metadata. A written event reads back the same,
+//! with `session.id` and `changes.type` added. `changes.type` is `modified` here and `edited` elsewhere.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::{
-    Addressee, Answer, CHANGES, Defaults, Dialect, DialectError, Output, Reply, Request, answer, call, kind_of, line,
-    object, rename, request_object, schema, take_object, take_text,
+    Addressee, CHANGES, Defaults, Dialect, DialectError, HookAnswer, Output, Reply, Request, answer, call, kind_of,
+    line, object, rename, request_object, schema, take_object, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::hook::OnFailure;
@@ -75,7 +75,7 @@ impl Dialect for Gate {
         ]))
     }
 
-    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer {
         let scan = scan(output.stdout);
         let answer = if let Some(object) = scan.sole() {
             read_object(object, kind)
@@ -96,21 +96,11 @@ impl Dialect for Gate {
             return Err(DialectError::Missing("context"));
         }
         let mut data = take_object(&mut wire, "context")?;
-        let mut metadata = take_object(&mut wire, "metadata")?;
+        let metadata = take_object(&mut wire, "metadata")?;
         let kind = kind_of(&name, &mut data)?;
         call::settle(kind, &mut data)?;
+        self.take_in(&mut object([("metadata", metadata.into())]), &mut data);
         self.canonical(kind, &mut data);
-        rename(&mut metadata, "sessionId", "session_id");
-        for field in ["session_id", "timestamp"] {
-            if let Some(value) = metadata.shift_remove(field) {
-                data.insert(field.to_owned(), value);
-            }
-        }
-        if !data.contains_key("session_id")
-            && let Some(id) = data.get("session").and_then(|session| session.get("id")).cloned()
-        {
-            data.insert("session_id".to_owned(), id);
-        }
         Ok(Request::new(Event { kind, data }))
     }
 
@@ -127,10 +117,26 @@ impl Dialect for Gate {
                     rename(data, "file", "path");
                 }
                 rename(data, "fileDetails", "file");
+                name_change(data);
             }
             _ => {}
         }
+        if !data.contains_key("session_id")
+            && let Some(id) = data.get("session").and_then(|session| session.get("id")).cloned()
+        {
+            data.insert("session_id".to_owned(), id);
+        }
         kind
+    }
+
+    fn take_in(&self, beside: &mut Map<String, Value>, data: &mut Map<String, Value>) {
+        let Some(Value::Object(mut metadata)) = beside.shift_remove("metadata") else { return };
+        rename(&mut metadata, "sessionId", "session_id");
+        for field in ["session_id", "timestamp"] {
+            if let Some(value) = metadata.shift_remove(field) {
+                data.insert(field.to_owned(), value);
+            }
+        }
     }
 
     fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {
@@ -150,7 +156,7 @@ impl Dialect for Gate {
     }
 }
 
-fn read_object(object: &Object, kind: EventKind) -> Answer {
+fn read_object(object: &Object, kind: EventKind) -> HookAnswer {
     let mut reading = answer::read(object, NATIVE, kind);
     if let Some(Err(version)) = object.fields.get("version").map(supported) {
         reading.faults.push(format!("protocol version `{version}` is not supported"));
@@ -161,10 +167,22 @@ fn read_object(object: &Object, kind: EventKind) -> Answer {
     reading.into_answer()
 }
 
-/// Every 1.x is spoken.
+/// Accepts every version 1.x.
 fn supported(version: &Value) -> Result<(), String> {
     let text = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
     if text == "1" || text.starts_with("1.") { Ok(()) } else { Err(text) }
+}
+
+/// Renames the change of a file to the field of other dialects. Some programs write only the word.
+fn name_change(data: &mut Map<String, Value>) {
+    let Some(changes) = data.get_mut("changes") else { return };
+    let word = changes.get("type").unwrap_or(changes).as_str();
+    let Some((kind, _)) = CHANGES.iter().find(|(_, change)| word == Some(change)) else { return };
+    let verb = Value::from(kind.change());
+    match changes.as_object_mut() {
+        Some(changes) => drop(changes.insert("type".to_owned(), verb)),
+        None => *changes = object([("type", verb)]).into(),
+    }
 }
 
 fn spell_data(kind: EventKind, context: &mut Map<String, Value>) {

@@ -1,12 +1,12 @@
 //! `ollm`: `{"event", "data"}` in, `{"continue", "systemMessage", "data", "error"}` out.
 //!
-//! A failure never stops the operation, and what can be read of a half-wrong answer counts. Written verdicts keep
-//! whether to continue, the texts for the conversation, and the data; the rest has no place in this dialect.
+//! A failure never stops the operation, and the readable parts of a half-wrong answer count. Written verdicts have
+//! `continue`, the texts for the conversation, and the data; this dialect has no place for the rest.
 
 use serde_json::Value;
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, RPC, Reply, Request, answer, by_spelling, call,
+    Addressee, Defaults, Dialect, DialectError, HookAnswer, Output, RPC, Reply, Request, answer, by_spelling, call,
     kind_of, line, object, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
@@ -39,12 +39,12 @@ impl Dialect for Ollm {
         line(object([("event", self.spell(event.kind).into()), ("data", Value::Object(data))]))
     }
 
-    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer {
         let scan = scan(output.stdout);
         let mut warnings = Vec::new();
         let answer = if scan.is_blank() {
             warnings.push("the hook answered nothing".to_owned());
-            Answer { warnings, ..Answer::default() }
+            HookAnswer { warnings, ..HookAnswer::default() }
         } else {
             match answer::one_object(&scan, &mut warnings) {
                 Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
@@ -69,25 +69,34 @@ impl Dialect for Ollm {
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
         let mut wire = request_object(bytes)?;
-        // A whole request of that dialect says itself what it is.
+        // A whole request of the `rpc` dialect identifies itself.
         if wire.contains_key("jsonrpc") && !wire.contains_key("event") {
             return RPC.read_event(bytes);
         }
+        // So do the parameters of such a request.
+        if wire.get("event").and_then(|event| event.get("type")).is_some_and(Value::is_string) {
+            let whole = object([("method", "execute".into()), ("params", wire.into())]);
+            return RPC.read_event(&line(whole));
+        }
         let name = take_text(&mut wire, "event")?;
-        let data = match (wire.shift_remove("data"), wire.shift_remove("context")) {
+        // If the name is in another dialect's spelling, the fields are as well.
+        let dialect = by_spelling(&name);
+        let is_beside = dialect.name() == RPC.name() && wire.get("data").is_some_and(|data| !is_empty(data));
+        let context = if is_beside { None } else { wire.shift_remove("context") };
+        let data = match (wire.shift_remove("data"), context) {
             (Some(data), Some(context)) if data != context && !is_empty(&context) && !is_empty(&data) => {
                 return Err(DialectError::Contradiction { first: "data", second: "context" });
             }
             (Some(data), Some(context)) if is_empty(&data) => context,
             (Some(data), _) | (None, Some(data)) => data,
-            // Some write the fields beside the name.
-            (None, None) => wire.into(),
+            // Some programs write the fields beside the name.
+            (None, None) => std::mem::take(&mut wire).into(),
         };
         let mut event = Event::from_loose(EventKind::Custom, data);
         let kind = kind_of(&name, &mut event.data)?;
         call::settle(kind, &mut event.data)?;
-        // A name in another spelling brings the fields that go with it.
-        let kind = by_spelling(&name).canonical(kind, &mut event.data);
+        dialect.take_in(&mut wire, &mut event.data);
+        let kind = dialect.canonical(kind, &mut event.data);
         Ok(Request::new(Event::from_loose(kind, Value::Object(event.data))))
     }
 
@@ -108,12 +117,12 @@ impl Dialect for Ollm {
     }
 }
 
-/// Whether it says nothing.
+/// Whether the data is empty.
 fn is_empty(data: &Value) -> bool {
     data.is_null() || data.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-/// Every text meant for the conversation; a refusal's reason is one of them.
+/// All texts for the conversation, including a refusal's reason.
 fn conversation(verdict: &Verdict) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     let reasons = verdict.reasons.iter().filter(|_| !verdict.flow.continues());

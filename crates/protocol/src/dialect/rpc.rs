@@ -1,12 +1,12 @@
 //! `rpc`: a JSON-RPC request `execute` in, a result or an error out.
 //!
-//! An error answer is a failed hook and never stops the operation. Written verdicts keep the prompts (joined), the
-//! data, the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
+//! An error answer is a failed hook and never stops the operation. Written verdicts have the joined prompts, the data,
+//! the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, call, from_millis, kind_of,
+    Addressee, Defaults, Dialect, DialectError, HookAnswer, Output, Reply, Request, answer, call, from_millis, kind_of,
     line, object, rename, request_object, schema, take_object, take_text, to_millis,
 };
 use crate::event::{Event, EventKind};
@@ -65,11 +65,11 @@ impl Dialect for Rpc {
         ]))
     }
 
-    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> HookAnswer {
         let scan = scan(output.stdout);
         let mut warnings = Vec::new();
         let answer = if scan.is_blank() {
-            Answer { failure: Some("the hook answered nothing".to_owned()), ..Answer::default() }
+            HookAnswer { failure: Some("the hook answered nothing".to_owned()), ..HookAnswer::default() }
         } else {
             match answer::one_object(&scan, &mut warnings) {
                 Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
@@ -91,19 +91,27 @@ impl Dialect for Rpc {
         let mut data = take_object(&mut event, "data")?;
         let kind = kind_of(&name, &mut data)?;
         call::settle(kind, &mut data)?;
-        if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
-            data.insert("timestamp".to_owned(), timestamp.into());
-        }
-        let mut context = take_object(&mut params, "context")?;
-        for field in CONTEXT {
-            if let Some(value) = context.shift_remove(*field) {
-                data.insert((*field).to_owned(), value);
-            }
-        }
+        let mut beside = object([("context", take_object(&mut params, "context")?.into())]);
+        beside.extend(event.shift_remove_entry("timestamp"));
+        self.take_in(&mut beside, &mut data);
+        let kind = self.canonical(kind, &mut data);
         if kind.is_file() {
             swap_path(&mut data, "path", "absolutePath");
         }
         Ok(Request { id, ..Request::new(Event::from_loose(kind, data.into())) })
+    }
+
+    fn canonical(&self, kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
+        if let Some(timestamp) = data.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
+            data.insert("timestamp".to_owned(), timestamp.into());
+        }
+        kind
+    }
+
+    fn take_in(&self, beside: &mut Map<String, Value>, data: &mut Map<String, Value>) {
+        data.extend(beside.shift_remove_entry("timestamp").filter(|(_, timestamp)| timestamp.is_i64()));
+        let Some(Value::Object(mut context)) = beside.shift_remove("context") else { return };
+        data.extend(CONTEXT.iter().filter_map(|field| context.shift_remove_entry(*field)));
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
@@ -128,7 +136,7 @@ impl Dialect for Rpc {
     fn answer_schema(&self, kind: EventKind) -> Value {
         let mut result = schema::fields(&["action", "prompt", "metadata", "data", "continue", "reason"], &[]);
         if let Some(result) = result.as_object_mut() {
-            // A prompt belongs to the action that asks the agent.
+            // The `ask_agent` action needs a prompt.
             result.insert("dependentRequired".to_owned(), json!({"action": ["prompt"]}));
         }
         let error = json!({
@@ -146,8 +154,8 @@ impl Dialect for Rpc {
     }
 }
 
-/// Requests name a file by its path in the project, our events by its whole path: where `path` is what the file has under
-/// one name, it becomes what the file has under the other.
+/// Converts the path of a file. Requests name a file by its path in the project, our events by its absolute path. If
+/// `path` equals the file's value under `from`, it becomes the value under `to`.
 fn swap_path(data: &mut Map<String, Value>, from: &str, to: &str) {
     let Some(file) = data.get("file") else { return };
     if let (Some(was), Some(path)) = (file.get(from), file.get(to))
@@ -158,8 +166,8 @@ fn swap_path(data: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
-fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> Answer {
-    // Whatever stands beside the envelope's own fields can only be another dialect's answer.
+fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> HookAnswer {
+    // Fields beside the envelope's own can only be another dialect's answer.
     let mut reading = answer::read_fields(object, &[], kind);
     reading.warnings.splice(0..0, warnings);
     if object.fields.get("id").is_some_and(|id| id.as_u64() != Some(1)) {
@@ -171,7 +179,7 @@ fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> Ans
         Some(other) => reading.faults.push(other.to_string()),
         None => {}
     }
-    // A refusal counts also beside an error.
+    // A refusal counts even beside an error.
     match (object.inside("result"), object.fields.get("result")) {
         (Some(result), _) => {
             let inner = answer::read_fields(&result, NATIVE, kind);

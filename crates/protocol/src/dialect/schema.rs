@@ -1,7 +1,7 @@
-//! JSON Schemas of what goes over the wire.
+//! JSON Schemas of the wire formats.
 //!
-//! An event's schema is not written down anywhere: an event whose fields are all blank is written in the dialect, and
-//! what comes out shows where each field went. What is not blank then was put there by the dialect itself.
+//! No event's schema is written by hand. An event with blank fields is written in the dialect, and the result shows the
+//! place of each field. Values that are not blank come from the dialect itself.
 
 use serde_json::{Map, Value, json};
 
@@ -9,10 +9,10 @@ use super::{Addressee, Dialect};
 use crate::event::{Event, EventKind, Shape};
 
 const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Any moment; it is told from the blanks by being none.
+/// Any timestamp; it differs from the blank values.
 const MOMENT: &str = "2001-02-03T04:05:06Z";
 
-/// What a hook of this dialect reads for an event.
+/// The schema of the event that a hook of this dialect reads.
 pub(super) fn event(dialect: &dyn Dialect, kind: EventKind) -> Value {
     let fields = kind.fields().map(|(name, shape)| (name, blank(name, shape)));
     let full = written(dialect, &Event::unchecked(kind, fields));
@@ -21,18 +21,18 @@ pub(super) fn event(dialect: &dyn Dialect, kind: EventKind) -> Value {
     titled(title, described(&full, &empty))
 }
 
-/// An answer of this dialect, with these fields of its own.
+/// The schema of an answer in this dialect, with these fields of its own.
 pub(super) fn answer(dialect: &dyn Dialect, kind: EventKind, body: Value) -> Value {
     titled(format!("What a {} hook answers to {}", dialect.name(), dialect.spell(kind)), body)
 }
 
-/// The schema of an object whose properties are these fields of an answer.
+/// The schema of an object with these fields of an answer.
 pub(super) fn fields(names: &[&str], required: &[&str]) -> Value {
     let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), field(name))).collect();
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// What one field of an answer looks like; the same name means the same in every dialect.
+/// The schema of one field of an answer. The same name means the same in every dialect.
 fn field(name: &str) -> Value {
     match name {
         "continue" | "allow" => json!({"type": "boolean"}),
@@ -74,12 +74,12 @@ fn blank(name: &str, shape: Shape) -> Value {
 }
 
 fn written(dialect: &dyn Dialect, event: &Event) -> Value {
-    let bytes = dialect.write_event(event, &Addressee { name: "", version: "" });
-    // A dialect writes one JSON object; were it not so, every test of the dialects would fail.
+    let bytes = dialect.write_event(event, &Addressee::new("", ""));
+    // A dialect always writes one JSON object, which the tests of the dialects check.
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// The schema of a value, of which `always` is there whatever the event knows.
+/// The schema of a value. The fields of `always` exist for every event.
 fn described(value: &Value, always: &Value) -> Value {
     match value {
         Value::Null => json!({}),
@@ -88,7 +88,7 @@ fn described(value: &Value, always: &Value) -> Value {
         Value::Number(_) => json!({"type": "number"}),
         Value::String(text) if text == MOMENT => json!({"type": "string", "format": "date-time"}),
         Value::String(text) if text.is_empty() => json!({"type": "string"}),
-        // What an event is called may depend on what it knows.
+        // An event's name may depend on its data.
         Value::String(text) if always.as_str().is_some_and(|other| other != text) => json!({"enum": [text, always]}),
         Value::String(text) => json!({"const": text}),
         Value::Array(_) => json!({"type": "array"}),

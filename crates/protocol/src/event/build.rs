@@ -1,24 +1,25 @@
-//! Events made by a program: their fields are held to the table, so that a mistyped one does not slip past a guard.
+//! Makes events in a program. Their fields are checked against the table, so that a guard does not miss a misspelt
+//! field.
 
 use serde_json::{Map, Value};
 
 use super::{Event, EventKind, Shape};
 
-/// Why data does not make an event.
+/// Why data does not make a valid event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// A field is missing without which hooks cannot tell what the event is about.
+    /// A required field is missing, so hooks cannot tell what the event is about.
     #[error("a {event} event needs the field `{field}`{}", found.as_ref().map(|found| format!("; it has `{found}` instead")).unwrap_or_default())]
     Missing {
         /// The event.
         event: &'static str,
         /// The field.
         field: &'static str,
-        /// A field that seems to be meant for it.
+        /// A field that was probably meant instead.
         found: Option<String>,
     },
-    /// A field of the table has another type than the table says.
+    /// A field of the table has the wrong type.
     #[error("the field `{field}` of a {event} event must be {wanted}")]
     WrongType {
         /// The event.
@@ -31,7 +32,7 @@ pub enum EventError {
 }
 
 impl Event {
-    /// An event whose fields fit the table; fields that the table does not know pass through.
+    /// An event whose fields fit the table. Other fields pass through.
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
@@ -46,8 +47,9 @@ impl Event {
                 return Err(EventError::WrongType { event: kind.name(), field, wanted: shape.name() });
             }
         }
+        let is_needed = !matches!(kind, EventKind::Notification | EventKind::ApprovalRequest);
         match kind.subject_field() {
-            Some(field) if kind != EventKind::Notification && event.text(field).is_none_or(str::is_empty) => {
+            Some(field) if is_needed && event.text(field).is_none_or(str::is_empty) => {
                 let meant = |name: &&String| field.starts_with(name.as_str()) || name.to_lowercase().contains("name");
                 let found = event.data.keys().find(meant).cloned();
                 Err(EventError::Missing { event: kind.name(), field, found })
@@ -71,7 +73,7 @@ impl Event {
         Event::unchecked(EventKind::AfterTool, [("tool_name", tool.into()), ("args", object(args)), ("result", result)])
     }
 
-    /// An event of one's own.
+    /// A custom event.
     pub fn custom(name: &str, data: Value) -> Event {
         Event::unchecked(EventKind::Custom, [("eventName", name.into()), ("data", data)])
     }

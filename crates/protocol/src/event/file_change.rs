@@ -1,36 +1,43 @@
-//! What became of a file, in the fields that hooks are told of it.
+//! A change of a file, with the fields that hooks get.
 
 use serde_json::{Value, json};
 
 use super::EventKind;
 
-/// What became of a file. Whoever noticed it fills in what is known.
+/// A change of a file. The code that noticed it fills in the known values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// Whether it was created, edited or deleted.
     pub kind: EventKind,
-    /// Where it is, from the root of the file system.
+    /// Its absolute path.
     pub path: String,
-    /// Where it is, from the root of the project.
+    /// Its path relative to the project's root.
     pub name: Option<String>,
-    /// What is in it now, if that is text.
+    /// Its present content, if that is text.
     pub content: Option<String>,
-    /// The difference to what was in it before, if that is known.
+    /// The difference to the earlier content, if known.
     pub diff: Option<String>,
-    /// How many bytes it has now.
+    /// Its present size in bytes.
     pub size: u64,
-    /// When it was noticed, in ISO 8601.
+    /// When the change was noticed, in ISO 8601.
     pub timestamp: String,
 }
 
-impl FileChange {
-    /// What happened to the file, in one word.
-    pub fn verb(&self) -> &'static str {
-        match self.kind {
+impl EventKind {
+    /// The kind of change as one word, for a file event.
+    pub(crate) fn change(self) -> &'static str {
+        match self {
             EventKind::FileCreated => "created",
             EventKind::FileDeleted => "deleted",
             _ => "edited",
         }
+    }
+}
+
+impl FileChange {
+    /// The kind of change as one word.
+    pub fn verb(&self) -> &'static str {
+        self.kind.change()
     }
 
     /// The fields of the event.

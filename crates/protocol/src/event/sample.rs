@@ -1,7 +1,7 @@
-//! One event of each kind as a host really sent it: to try hooks on, and to show what they get.
+//! One recorded event of each kind: to try hooks on, and to show what hooks get.
 //!
-//! The samples were recorded from `ollm run`, `ollm chat` and a commit, with names, times and paths made neutral; a test of the
-//! program records them again and compares.
+//! The samples were recorded from `ollm run`, `ollm chat` and a commit, with neutral names, times and paths. A test of
+//! the program records them again and compares.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use super::{Event, EventKind};
 
-/// What was recorded: the data of each event under its canonical name.
+/// The recording: the data of each event under its canonical name.
 const RECORDED: &str = include_str!("samples.json");
-/// The folder in which it was recorded.
+/// The folder of the recording.
 const FOLDER: &str = "/home/sample/project";
 
 impl Event {
-    /// An event of this kind as a host sends it, with every field that belongs to it. Durations are in seconds.
+    /// An event of this kind as a host sends it, with all its fields. Durations are in seconds.
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
@@ -25,7 +25,7 @@ impl Event {
         Event::sample_in(kind, FOLDER)
     }
 
-    /// A sample as if it had happened in this folder.
+    /// A sample as if it happened in this folder.
     pub fn sample_in(kind: EventKind, folder: &str) -> Event {
         let recorded = if folder == FOLDER { RECORDED.into() } else { moved(folder) };
         let mut recorded = object(serde_json::from_str(&recorded).unwrap_or_default());
@@ -34,7 +34,7 @@ impl Event {
     }
 }
 
-/// What was recorded, with this folder in place of the one in which it was.
+/// The recording, with this folder instead of the original one.
 fn moved(folder: &str) -> Cow<'static, str> {
     let json = Value::from(folder).to_string();
     let inside = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(FOLDER);
@@ -58,7 +58,7 @@ mod tests {
         for kind in EventKind::all() {
             let sample = Event::sample(kind);
             for (field, shape) in kind.fields() {
-                // Which of the common fields there are differs, and a tool either has a result or has failed.
+                // Samples differ in the common fields they have, and a tool has either a result or an error.
                 let optional = COMMON.iter().any(|(name, _)| *name == field);
                 let Some(value) = sample.data.get(field) else {
                     let absent = optional || (kind == EventKind::AfterTool && field == "error");
@@ -81,7 +81,7 @@ mod tests {
     fn every_dialect_can_say_every_sample() {
         for dialect in crate::dialect::all() {
             for kind in EventKind::all() {
-                let addressee = crate::dialect::Addressee { name: "hook", version: "1.0.0" };
+                let addressee = crate::dialect::Addressee::new("hook", "1.0.0");
                 let bytes = dialect.write_event(&Event::sample(kind), &addressee);
                 assert_eq!(dialect.read_event(&bytes).unwrap().event.kind, kind, "{}", dialect.name());
             }

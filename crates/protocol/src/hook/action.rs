@@ -1,11 +1,12 @@
-//! What a hook does. Each action is one descriptor in a file of its own: its keys as rows, its checks, what an approval is bound
-//! to, how people see it, what it needs and how it is run. Reader, JSON Schema, reference, definition, trust, permissions and
-//! engine ask the descriptor; none of them knows one action from another.
+//! The actions of hooks. Each action has one descriptor in a file of its own: its keys as rows, its checks, its
+//! approved parts, its texts for people, its needs and how it runs. All other code asks the descriptor and does not
+//! distinguish actions: the reader, JSON Schema, reference, definition, trust, permissions and engine.
 //!
-//! An action has two stages, like its hook: the declared [`ActionSpec`], and the [`Action`] that is made of it when it is found
-//! valid. The latter is one of the few things that an engine can do, as data; several actions may end in the same.
+//! Like its hook, an action has two stages: the declared [`ActionSpec`], and the checked [`Action`]. An [`Action`] is
+//! one of the few things that an engine can do, as data. Several declared actions may result in the same kind of
+//! [`Action`].
 //!
-//! A new action is a file beside these and a line in the table below.
+//! A new action needs a file beside these and a line in the table below.
 
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ use super::{Endpoint, Header, Hook, HookError, HookSpec, Rules};
 use crate::event::EventKind;
 use crate::verdict::Verdict;
 
-/// Puts a value into a field of the action that has it.
+/// Sets a field of the action that has it.
 macro_rules! field {
     ($action:ident.$field:ident) => {
         |spec, value| {
@@ -31,7 +32,7 @@ macro_rules! field {
 /// Binds approvals to a field of the action that has it.
 macro_rules! part {
     ($action:ident.$field:ident) => {
-        $crate::hook::key::Approved::Part(|hook| match &hook.spec.action {
+        $crate::hook::key::ApprovedPart::Part(|hook| match &hook.spec.action {
             $crate::ActionSpec::$action(action) => serde_json::json!(action.$field),
             _ => serde_json::Value::Null,
         })
@@ -54,31 +55,31 @@ pub use mcp::McpSpec;
 pub use run_command::RunCommandSpec;
 pub use shell::ShellSpec;
 
-/// A type of action: what can be said of it before there is one.
+/// A type of action, without the values of a particular one.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionType {
-    /// Its `type` in a file; its spelling in snake case is read as well.
+    /// Its `type` in a file; the snake_case spelling is also read.
     pub name: &'static str,
     /// What it does, in one sentence.
     pub about: &'static str,
-    /// Its keys. In what is approved, the first goes by the name of the type.
+    /// Its keys. In the approved definition, the first has the name of the type.
     pub keys: &'static [HookKey],
-    /// One whose keys have yet to be read; nothing for what no file can declare.
+    /// An action whose keys are not read yet; `None` if files cannot declare the type.
     pub blank: Option<fn() -> ActionSpec>,
 }
 
 impl ActionType {
-    /// The types that a file can declare.
+    /// The types that files can declare.
     pub fn of_files() -> impl Iterator<Item = &'static ActionType> {
         ACTION_TYPES.iter().copied().filter(|kind| kind.blank.is_some())
     }
 }
 
-/// What a declared action needs to do its work: what trust and permissions are about.
+/// What a declared action needs for its work; trust and permissions depend on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Needs<'a> {
-    /// Nothing outside of us.
+    /// Nothing outside of our process.
     Nothing,
     /// This program with these arguments, without a shell.
     Program { program: &'a str, args: &'a [String] },
@@ -90,55 +91,62 @@ pub enum Needs<'a> {
     Tool { server: &'a str, tool: &'a str },
 }
 
-/// What people see of an action before they approve it.
+impl Needs<'_> {
+    /// Whether it needs a program of its own.
+    pub fn is_program(self) -> bool {
+        matches!(self, Needs::Program { .. } | Needs::Shell(_))
+    }
+}
+
+/// The text of an action for people before they approve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown<'a> {
-    /// The words of a command line, to be quoted where a shell would need it.
+pub enum ActionText<'a> {
+    /// The words of a command line; they are quoted as for a shell.
     Words(Vec<&'a str>),
-    /// A text that is shown like this.
+    /// A text to show unchanged.
     Text(String),
 }
 
-/// What a declared action says of itself.
+/// The description of a declared action.
 pub trait ActionDescriptor {
     /// Its type.
     fn kind(&self) -> &'static ActionType;
 
-    /// How it is run: checks it, applies what the place of the hook says about it, and says what an engine does.
+    /// Checks the action, applies values from the hook's place, and returns what the engine does.
     fn check(&self, hook: &HookSpec, events: &[EventKind], rules: &Rules) -> Result<Action, HookError>;
 
     /// What it needs.
     fn needs(&self) -> Needs<'_>;
 
-    /// The words that tell it from others; the ids of hooks without a name rest on them.
+    /// The words that distinguish it from other actions. The ids of unnamed hooks depend on them.
     fn words(&self) -> Vec<&str>;
 
-    /// A name for a hook that has none.
+    /// A name for a hook without one.
     fn title(&self) -> String;
 
-    /// What it runs, as other programs are told.
+    /// The command or target, for other programs.
     fn summary(&self) -> String;
 
-    /// What people see before they approve it.
-    fn shown(&self) -> Shown<'_>;
+    /// The text for people before they approve it.
+    fn shown(&self) -> ActionText<'_>;
 
-    /// The file whose content decides what happens, if it is declared.
+    /// The file whose content decides what it does, if it is declared.
     fn script(&self) -> Option<&PathBuf> {
         None
     }
 
-    /// What it sends along beside the event: names and values, some of them secret.
+    /// The headers it sends with the event: names and values, some of them secret.
     fn headers(&self) -> &[(String, String)] {
         &[]
     }
 
-    /// Whether another one does the same although it is not equal, by what is known of programs.
+    /// Whether another action does the same although it is not equal: `same_program` knows which programs are the same.
     fn is_twin(&self, _other: &ActionSpec, _same_program: &dyn Fn(&str, &str) -> bool) -> bool {
         false
     }
 }
 
-/// What a valid hook does: one of the few things that an engine can do. Texts may hold templates.
+/// What a valid hook does: one of the few things that an engine can do. Texts may have templates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Start this program, without a shell.
@@ -162,18 +170,18 @@ pub struct Program {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The file whose content decides what happens, if there is one.
+    /// The file whose content decides what it does, if there is one.
     pub script: Option<PathBuf>,
-    /// What of it is the answer.
+    /// The part of its output that is the answer.
     pub answer: ProgramAnswer,
 }
 
-/// What of a program is its answer.
+/// Which part of a program's output is its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// What it prints and how it ends, in the words of the hook's dialect.
+    /// Its output and exit, in the hook's dialect.
     Dialect,
-    /// How it ends, and nothing else.
+    /// Only its exit status.
     Status,
 }
 
@@ -182,11 +190,11 @@ pub enum ProgramAnswer {
 pub struct HttpTarget {
     /// The address.
     pub endpoint: Endpoint,
-    /// Headers beside our own.
+    /// Headers in addition to our own.
     pub headers: Vec<Header>,
 }
 
-/// One line for each action.
+/// Declares all actions, one per line.
 macro_rules! actions {
     ($($(#[$about:meta])* $name:ident($declared:ty),)+) => {
         /// What a hook does, as declared.
@@ -199,7 +207,7 @@ macro_rules! actions {
         pub const ACTION_TYPES: &[&ActionType] = &[$(<$declared>::TYPE,)+];
 
         impl ActionSpec {
-            /// What it says of itself.
+            /// Its description.
             pub fn descriptor(&self) -> &dyn ActionDescriptor {
                 match self {
                     $(ActionSpec::$name(action) => action,)+
@@ -237,14 +245,14 @@ impl ActionSpec {
         self.descriptor().needs()
     }
 
-    /// Whether two actions do the same, also if one names the program and the other says where it is.
+    /// Whether two actions do the same, even if one names the program and the other gives its path.
     pub fn is_same(&self, other: &ActionSpec, same_program: &dyn Fn(&str, &str) -> bool) -> bool {
         self == other || self.descriptor().is_twin(other, same_program)
     }
 }
 
 impl Action {
-    /// The file whose content decides what happens, if there is one.
+    /// The file whose content decides what it does, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
         match self {
             Action::Program(program) => program.script.as_ref(),
@@ -253,7 +261,7 @@ impl Action {
     }
 }
 
-/// What an approval is bound to of the action of a hook.
+/// The approved part of a hook's action.
 pub(super) fn definition(hook: &Hook) -> Value {
     let kind = hook.spec.action.kind();
     let part = |(index, key): (usize, &HookKey)| {

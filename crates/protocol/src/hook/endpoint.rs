@@ -1,9 +1,9 @@
-//! Where an `http` action posts to, and which headers it sends along. Which addresses may be reached is not decided here.
+//! Reads the address and headers of an `http` action. The engine decides which addresses may be reached.
 
-/// Longer addresses and headers are refused.
+/// The longest address or header, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Headers that are ours to set.
+/// Headers that only we set.
 const OURS: &[&str] =
     &["host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "expect"];
 
@@ -38,15 +38,15 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The address makes no sense.
+    /// The address is invalid.
     #[error("url `{url}` {reason}; write it as https://host/path")]
     Url {
-        /// What was written, without a user and password.
+        /// The text as written, without user and password.
         url: String,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The header makes no sense.
+    /// The header is invalid.
     #[error("header `{name}` {reason}")]
     Header {
         /// Its name.
@@ -57,7 +57,7 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
-    /// The key of the action that is at fault.
+    /// The action's key with the error.
     pub fn field(&self) -> &'static str {
         match self {
             EndpointError::Url { .. } => "url",
@@ -105,7 +105,7 @@ impl Endpoint {
 }
 
 impl Header {
-    /// Reads a header; only variables that are passed on may be named in it.
+    /// Reads a header. It may only name variables that are passed on.
     pub(super) fn parse(name: &str, value: &str, passed: &[String]) -> Result<Header, EndpointError> {
         let wrong = |reason: String| EndpointError::Header { name: shown(name), reason };
         let token = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
@@ -129,7 +129,7 @@ impl Header {
         }
     }
 
-    /// The value with its variables filled in; the name of the first that is not there otherwise.
+    /// The value with its variables filled in. The error is the name of the first missing variable.
     pub fn value(&self, variable: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
         self.parts.iter().try_fold(String::new(), |mut value, part| {
             match part {
@@ -166,7 +166,7 @@ fn strip<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// A text as it may stand in a message: short, and without what could be a password.
+/// A text for messages: short, and without possible passwords.
 fn shown(text: &str) -> String {
     let text = match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),

@@ -1,14 +1,14 @@
-//! A value that is known, or that is fetched when it is first wanted.
+//! A text that is known, or that is fetched at first use.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 type Fetch = dyn Fn() -> Result<String, String> + Send + Sync;
 
-/// A text that is known, or that somebody keeps and gives out when it is first wanted. All clones know what one of them
-/// fetched; what could not be fetched is asked for again.
+/// A text that is known, or that is fetched at first use. All clones share a fetched text. After a failed fetch, the
+/// next use tries again.
 #[derive(Clone)]
-pub struct Held(Arc<Inner>);
+pub struct HeldText(Arc<Inner>);
 
 struct Inner {
     label: String,
@@ -16,11 +16,11 @@ struct Inner {
     fetch: Box<Fetch>,
 }
 
-impl Held {
-    /// A text that is fetched from whoever keeps it; otherwise why it cannot be had. The label says which text it is,
-    /// without saying what it is: another text has another label.
-    pub fn kept(label: String, fetch: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Held {
-        Held(Arc::new(Inner { label, text: OnceLock::new(), fetch: Box::new(fetch) }))
+impl HeldText {
+    /// A text to be fetched from its store; the error says why that fails. The label identifies the text without its
+    /// content: different texts have different labels.
+    pub fn kept(label: String, fetch: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> HeldText {
+        HeldText(Arc::new(Inner { label, text: OnceLock::new(), fetch: Box::new(fetch) }))
     }
 
     /// The text.
@@ -32,34 +32,34 @@ impl Held {
         Ok(self.0.text.get_or_init(|| text))
     }
 
-    /// The text, if it is known by now.
+    /// The text, if it is already known.
     pub fn known(&self) -> Option<&str> {
         self.0.text.get().map(String::as_str)
     }
 }
 
-impl From<String> for Held {
-    fn from(text: String) -> Held {
+impl From<String> for HeldText {
+    fn from(text: String) -> HeldText {
         let fetch = Box::new(|| Err("it is known".to_owned()));
-        Held(Arc::new(Inner { label: String::new(), text: text.into(), fetch }))
+        HeldText(Arc::new(Inner { label: String::new(), text: text.into(), fetch }))
     }
 }
 
-impl From<&str> for Held {
-    fn from(text: &str) -> Held {
+impl From<&str> for HeldText {
+    fn from(text: &str) -> HeldText {
         text.to_owned().into()
     }
 }
 
-/// Shows no text: it may be a secret.
-impl fmt::Debug for Held {
+/// Hides the text, because it may be a secret.
+impl fmt::Debug for HeldText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.known().is_some() { "Held(known)" } else { "Held(kept)" })
     }
 }
 
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
+impl PartialEq for HeldText {
+    fn eq(&self, other: &HeldText) -> bool {
         match (self.0.label.as_str(), other.0.label.as_str()) {
             ("", "") => self.known() == other.known(),
             (own, others) => own == others,
@@ -67,7 +67,7 @@ impl PartialEq for Held {
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeldText {}
 
 #[cfg(test)]
 mod tests {
@@ -79,7 +79,7 @@ mod tests {
     fn what_was_fetched_once_is_known_to_all_and_what_was_not_is_asked_for_again() {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
-        let held = Held::kept("pin#1".to_owned(), move || match count.fetch_add(1, Ordering::Relaxed) {
+        let held = HeldText::kept("pin#1".to_owned(), move || match count.fetch_add(1, Ordering::Relaxed) {
             0 => Err("locked".to_owned()),
             _ => Ok("s3cret".to_owned()),
         });
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn two_are_the_same_if_their_labels_or_what_is_known_of_them_say_so() {
-        let kept = |label: &str| Held::kept(label.to_owned(), || Ok("a".to_owned()));
+        let kept = |label: &str| HeldText::kept(label.to_owned(), || Ok("a".to_owned()));
         assert_eq!(kept("pin#1"), kept("pin#1"));
         assert_ne!(kept("pin#1"), kept("pin#2"));
-        assert_eq!(Held::from("a"), Held::from("a"));
-        assert_ne!(Held::from("a"), kept("pin#1"));
+        assert_eq!(HeldText::from("a"), HeldText::from("a"));
+        assert_ne!(HeldText::from("a"), kept("pin#1"));
     }
 }

@@ -1,4 +1,6 @@
-//! What an interpreter will run: a script, code in its arguments, or whatever comes on its standard input.
+//! Finds out what an interpreter will run: a script, code in its arguments, or its standard input.
+
+use ollm_shell::{OTHER_SHELLS, POSIX_SHELLS, program_stem};
 
 const NODE_VALUED: &[&str] =
     &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"];
@@ -16,17 +18,21 @@ const INTERPRETERS: &[Interpreter] = &[
         clusters: "cm",
         valued: &["-W", "-X", "--check-hash-based-pycs"],
     },
-    Interpreter { names: SHELLS, inline: &[], clusters: "c", valued: &["--rcfile", "--init-file"] },
+    Interpreter { names: POSIX_SHELLS, inline: &["--command"], clusters: "c", valued: &["--rcfile", "--init-file"] },
+    Interpreter {
+        names: OTHER_SHELLS,
+        inline: &["--command", "--commands", "--init-command"],
+        clusters: "cC",
+        valued: &[],
+    },
     Interpreter { names: &["perl", "ruby", "php", "lua"], inline: &["-e", "-E", "-r"], clusters: "e", valued: &["-I"] },
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
-
 struct Interpreter {
     names: &'static [&'static str],
-    /// Options after which code follows instead of a script.
+    /// Options that are followed by code instead of a script.
     inline: &'static [&'static str],
-    /// Letters that mean the same inside a cluster such as `-ec`.
+    /// Letters with the same meaning inside a cluster such as `-ec`.
     clusters: &'static str,
     /// Options whose value is the next argument.
     valued: &'static [&'static str],
@@ -35,15 +41,15 @@ struct Interpreter {
 /// What a command line runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// The program itself; it is no interpreter we know.
+    /// The program itself; it is not a known interpreter.
     Itself,
     /// The script in the nth argument.
     Script(usize),
     /// Code, or a module, in the arguments.
     Code,
-    /// What it reads on standard input. For a hook that is the event.
+    /// Its standard input. For a hook, that is the event.
     Input,
-    /// Nothing; it prints something about itself.
+    /// Nothing; it only prints information about itself.
     Nothing,
 }
 
@@ -76,10 +82,9 @@ pub fn runs(command: &str, args: &[String]) -> Runs {
 }
 
 impl Interpreter {
-    /// By its name, also with a version behind it: `python3.12`.
+    /// Whether it has this name, possibly with a version: `python3.12`.
     fn is_called(&self, name: &str) -> bool {
-        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        self.names.contains(&name) || self.names.contains(&stem)
+        self.names.contains(&name) || self.names.contains(&program_stem(name))
     }
 
     fn is_inline(&self, arg: &str) -> bool {
@@ -89,7 +94,7 @@ impl Interpreter {
         self.inline.contains(&option) || in_cluster
     }
 
-    /// A shell's `-s` means: the program is on standard input, whatever follows.
+    /// Whether this is a shell's `-s`: the program comes on standard input, and further arguments are its parameters.
     fn reads_input(&self, arg: &str) -> bool {
         self.is_shell() && !arg.starts_with("--") && arg.starts_with('-') && arg.contains('s')
     }
@@ -100,7 +105,7 @@ impl Interpreter {
     }
 
     fn is_shell(&self) -> bool {
-        self.names == SHELLS
+        self.names == POSIX_SHELLS
     }
 }
 
@@ -124,6 +129,11 @@ mod tests {
             ("node -", Runs::Input),
             ("bash -eo pipefail guard.sh", Runs::Script(2)),
             ("bash -ec code", Runs::Code),
+            ("rbash -c code", Runs::Code),
+            ("mksh -o pipefail guard.sh", Runs::Script(2)),
+            ("ksh93 guard.sh", Runs::Script(0)),
+            ("fish -c code", Runs::Code),
+            ("fish guard.fish", Runs::Script(0)),
             ("bash -s guard.sh", Runs::Input),
             ("/bin/sh", Runs::Input),
             ("sh -x", Runs::Input),

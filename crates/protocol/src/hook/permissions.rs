@@ -1,25 +1,48 @@
-//! What the program of a hook or a server may do: it runs in a box that leaves this open.
+//! The permissions of a hook's or server's program, which runs in a box.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Source;
+use super::key::{HookKey, KeyKind, ROW};
 
-/// What a program may do beyond reading its own files and the system's: all else is refused by the kernel.
+/// What a program may do in addition to reading its own and the system's files. The kernel refuses everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionsSpec {
-    /// What it may read, with all that is in it: absolute, below `~`, or from the project's root.
+    /// The paths it may read, with all their content: absolute, below `~`, or relative to the project's root.
     pub read: Vec<String>,
-    /// What it may write, spelled likewise.
+    /// The paths it may write, in the same notation.
     pub write: Vec<String>,
     /// Whether it may use the network.
     pub net: bool,
 }
 
-/// Which programs that declare no permissions run in a box all the same.
+pub(super) const PERMISSIONS_KEYS: &[HookKey] = &[
+    HookKey {
+        name: "read",
+        about: "Further files and folders that it may read: absolute, below `~`, or from the project's root",
+        kind: KeyKind::Texts("a list of paths", |spec, paths| spec.permissions.get_or_insert_default().read = paths),
+        ..ROW
+    },
+    HookKey {
+        name: "write",
+        about: "Files and folders that it may write, spelled likewise; a folder that ends in `/` is made if it is not there",
+        kind: KeyKind::Texts("a list of paths", |spec, paths| spec.permissions.get_or_insert_default().write = paths),
+        ..ROW
+    },
+    HookKey {
+        name: "net",
+        about: "Whether it may use the network and sockets of this machine",
+        default: "false",
+        kind: KeyKind::Flag(|spec, flag| spec.permissions.get_or_insert_default().net = flag),
+        ..ROW
+    },
+];
+
+/// Which programs without declared permissions run in a box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DefaultBox {
-    /// Those that came with a project or an extension.
+    /// Those from a project or an extension.
     #[default]
     On,
     /// None of them.
@@ -27,12 +50,12 @@ pub enum DefaultBox {
 }
 
 impl DefaultBox {
-    /// The value with this name in the configuration; the stricter one for any other.
+    /// The value with this name in the configuration; any other name gives the stricter one.
     pub fn from_name(name: &str) -> DefaultBox {
         if name == "declared" { DefaultBox::Declared } else { DefaultBox::On }
     }
 
-    /// What a program of this source is held to: what it declares, or nothing beyond the least that every program needs.
+    /// The permissions of a program from this source: the declared ones, or the minimum that every program needs.
     pub fn applies_to(self, declared: Option<&PermissionsSpec>, source: Source) -> Option<PermissionsSpec> {
         let foreign = matches!(source, Source::Workspace | Source::Extension | Source::Downloaded);
         declared.cloned().or_else(|| (foreign && self == DefaultBox::On).then(PermissionsSpec::default))
@@ -40,7 +63,7 @@ impl DefaultBox {
 }
 
 impl PermissionsSpec {
-    /// What the box leaves open, in a few words.
+    /// A short description of what the box allows.
     pub fn describe(&self) -> String {
         let list = |usual: &[&str], more: &[String]| {
             usual.iter().copied().chain(more.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
@@ -52,7 +75,7 @@ impl PermissionsSpec {
         format!("reads {reads}; writes {writes}; {net}")
     }
 
-    /// The same, and where nobody declared it, the line that lets the program do the most usual thing.
+    /// The same. Without a declaration, it also has the line that allows the most common access.
     pub fn describe_as(&self, declared: bool) -> String {
         if declared {
             return self.describe();
@@ -66,7 +89,7 @@ impl PermissionsSpec {
         json!({"read": self.read, "write": self.write, "net": self.net})
     }
 
-    /// The line of a declaration that says this, with the keys that say something.
+    /// The line that declares these permissions, without empty keys.
     ///
     /// ```
     /// use ollm_protocol::PermissionsSpec;

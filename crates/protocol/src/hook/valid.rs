@@ -1,13 +1,14 @@
-//! The checks that turn what was declared into what is valid.
+//! Checks a declared hook and makes it valid.
 
 use std::time::Duration;
 
 use super::{Basis, HookError, HookSpec, Rules, Setting, Timeout};
+use crate::dialect::agents::AgentEvent;
 use crate::dialect::{self, Dialect};
 use crate::event::EventKind;
 use crate::matcher::{Matcher, Pattern};
 
-/// The events, and the names of the custom ones among them.
+/// The events, and the names of custom events.
 pub(super) fn events(written: &[String]) -> Result<(Vec<EventKind>, Vec<String>), HookError> {
     let mut kinds = Vec::new();
     let mut customs = Vec::new();
@@ -26,13 +27,19 @@ pub(super) fn events(written: &[String]) -> Result<(Vec<EventKind>, Vec<String>)
     Ok((kinds, customs))
 }
 
-/// `custom:NAME` as an event key is a matcher on the name; it would keep the hook from every other event.
+/// The matcher. An event key `custom:NAME` is a matcher on the name, which would exclude every other event.
 pub(super) fn matcher(text: Option<&str>, events: &[EventKind], names: Vec<String>) -> Result<Matcher, HookError> {
     let written = Matcher::parse(text.unwrap_or_default())?;
     match (written, names.first()) {
         (Matcher::Any, Some(name)) if events.len() > 1 => Err(HookError::Mixed(name.clone())),
         (Matcher::Any, Some(_)) => Ok(Matcher::List(names.into_iter().map(Pattern::Exact).collect())),
-        (written, _) => Ok(written),
+        (Matcher::Any, None) => Ok(Matcher::Any),
+        (written, _) => match events.first().filter(|_| events.iter().all(|event| event.subject_field().is_none())) {
+            Some(event) => {
+                Err(HookError::NoSubject { matcher: text.unwrap_or_default().to_owned(), event: event.name() })
+            }
+            None => Ok(written),
+        },
     }
 }
 
@@ -44,7 +51,18 @@ pub(super) fn spoken(spec: &HookSpec) -> Result<&'static dyn Dialect, HookError>
     }
 }
 
-/// What a hook may not say about when it runs.
+/// Checks that the agent's event is one that the hook is for.
+pub(super) fn spoken_as(spec: &HookSpec, dialect: &dyn Dialect, events: &[EventKind]) -> Result<(), HookError> {
+    let Some(name) = &spec.spoken_as else { return Ok(()) };
+    let agent = dialect::agent_named(dialect.name());
+    let is_it = |event: &AgentEvent| event.name == *name && events.contains(&event.kind);
+    if agent.is_some_and(|agent| agent.events.iter().any(is_it)) {
+        return Ok(());
+    }
+    Err(HookError::SpokenAs { event: name.clone(), dialect: dialect.name() })
+}
+
+/// Checks the limits on when the hook runs.
 pub(super) fn bounds(spec: &HookSpec) -> Result<(), HookError> {
     if spec.rate_limit.per_minute == Some(0) {
         return Err(HookError::NeverRuns("perMinute"));
@@ -68,20 +86,23 @@ pub(super) fn bounds(spec: &HookSpec) -> Result<(), HookError> {
 
 pub(super) fn timeout(spec: &HookSpec, rules: &Rules, dialect: &dyn Dialect) -> Result<Setting<Duration>, HookError> {
     let defaults = dialect.defaults();
-    let own = spec.timeout.or(spec.limits.time);
-    let Some(own) = own else {
-        return Ok(match rules.timeout.filter(|timeout| !timeout.is_zero()) {
-            Some(value) => Setting { value, basis: Basis::Config },
-            None => Setting { value: defaults.timeout, basis: Basis::Dialect },
-        });
-    };
-    let value = match own {
-        Timeout::Exact(value) => value,
-        Timeout::Bare(number) => Duration::try_from_secs_f64(number * defaults.timeout_unit.as_secs_f64())
-            .map_err(|_| HookError::Timeout(number.to_string()))?,
-    };
-    if value.is_zero() {
-        return Err(HookError::Timeout("0".to_owned()));
+    // Of two limits, the smaller one counts.
+    let mut own = None;
+    for time in spec.timeout.into_iter().chain(spec.limits.time) {
+        let value = time.duration(defaults.timeout_unit).filter(|value| !value.is_zero());
+        let value = value.ok_or_else(|| HookError::Timeout(written(time)))?;
+        own = Some(own.map_or(value, |own: Duration| own.min(value)));
     }
-    Ok(Setting { value, basis: Basis::Hook })
+    Ok(match (own, rules.timeout.filter(|timeout| !timeout.is_zero())) {
+        (Some(value), _) => Setting { value, basis: Basis::Hook },
+        (None, Some(value)) => Setting { value, basis: Basis::Config },
+        (None, None) => Setting { value: defaults.timeout, basis: Basis::Dialect },
+    })
+}
+
+fn written(time: Timeout) -> String {
+    match time {
+        Timeout::Bare(number) => number.to_string(),
+        Timeout::Exact(value) => value.as_secs_f64().to_string(),
+    }
 }

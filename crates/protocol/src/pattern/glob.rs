@@ -1,11 +1,11 @@
-//! One glob: read into words, its braces written out, matched segment by segment.
+//! One glob: parses it into words, expands its braces, and matches it segment by segment.
 
 use super::PatternProblem;
 
-/// Braces nested deeper are refused.
+/// The deepest nesting of braces.
 const DEEPEST: usize = 16;
 
-/// What the patterns of one hook may still make.
+/// The remaining budget for the patterns of one hook.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) globs: usize,
@@ -45,9 +45,9 @@ enum Word {
     Close,
 }
 
-/// The alternatives of a pattern, as far as there is room. `skipped` characters stand before it, for columns.
+/// The alternatives of a pattern, within the budget. `skipped` is the number of characters before it, for columns.
 pub(super) fn read(text: &str, skipped: usize, room: &mut Room) -> Result<Vec<Glob>, PatternProblem> {
-    let words = Reader { chars: text.chars().collect(), at: 0, skipped }.words()?;
+    let words = GlobReader { chars: text.chars().collect(), at: 0, skipped }.words()?;
     let branches = Expansion { words: words.into_iter(), room: *room }.branches(None, 0)?;
     room.globs -= branches.len();
     room.words -= count(&branches);
@@ -59,7 +59,7 @@ fn glob(words: &[Word]) -> Result<Glob, PatternProblem> {
     if segments.contains(&Segment::Shape(vec![Word::Char('.'), Word::Char('.')])) {
         return Err(PatternProblem::Parent);
     }
-    // What ends in `/` means all that lies below, and what lies below has a name.
+    // A trailing `/` means everything below, and everything below has a name.
     if segments.len() > 1 && segments.last() == Some(&Segment::Shape(Vec::new())) {
         segments.pop();
         segments.push(Segment::Deep);
@@ -75,8 +75,8 @@ fn segment(words: &[Word]) -> Segment {
 }
 
 impl Glob {
-    /// Whether a path has this shape. After a `**` the shortest stretch that works is as good as any other, so only the
-    /// last one is ever tried again.
+    /// Whether a path matches. After a `**`, the shortest match is as good as any other, so only the last `**` is ever
+    /// tried again.
     pub(super) fn matches(&self, path: &[char]) -> bool {
         let parts: Vec<&[char]> = path.split(|c| *c == '/').collect();
         let fits = |segment: &Segment, part: &&[char]| match segment {
@@ -88,7 +88,7 @@ impl Glob {
 }
 
 impl Glob {
-    /// A path of this shape, as short as can be.
+    /// A matching path, as short as possible.
     pub(super) fn example(&self) -> String {
         let shapes = self.segments.iter().filter_map(|segment| match segment {
             Segment::Deep => None,
@@ -99,7 +99,7 @@ impl Glob {
 }
 
 impl Word {
-    /// Characters that this stands for; a set that leaves none of the usual ones stands for nothing usual.
+    /// Characters that this word matches; empty if a set matches no usual character.
     fn example(&self) -> String {
         match self {
             Self::Char(own) => own.to_string(),
@@ -119,7 +119,7 @@ impl Word {
     }
 }
 
-/// Whether a text has the shape of a pattern in which `*` stands for any characters and nothing else has a meaning.
+/// Whether a text fits a pattern in which `*` means any characters and nothing else is special.
 pub(super) fn stars(pattern: &str, text: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == text;
@@ -128,11 +128,11 @@ pub(super) fn stars(pattern: &str, text: &str) -> bool {
     wildcard(&pattern, &text, |letter| *letter == '*', |own, letter| own == letter)
 }
 
-/// Whether a row of items fits a pattern in which some elements stand for any number of items, in at most as many steps as
-/// the product of their lengths.
+/// Whether a list of items fits a pattern in which some elements match any number of items. Takes at most as many steps
+/// as the product of their lengths.
 pub fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
     let (mut p, mut i) = (0, 0);
-    // The last wildcard, and the first item it has not swallowed yet.
+    // The last wildcard, and the first item that it has not matched yet.
     let mut last = None;
     while let Some(item) = items.get(i) {
         match pattern.get(p) {
@@ -156,14 +156,14 @@ pub fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits
     pattern.get(p..).unwrap_or_default().iter().all(any)
 }
 
-/// Writes braces out.
+/// Expands braces.
 struct Expansion {
     words: std::vec::IntoIter<Word>,
     room: Room,
 }
 
 impl Expansion {
-    /// Every way to read the words up to the end of this group, or of the pattern.
+    /// All ways to read the words up to the end of this group, or of the pattern.
     fn branches(&mut self, opened: Option<usize>, depth: usize) -> Result<Vec<Vec<Word>>, PatternProblem> {
         let mut done = Vec::new();
         let mut current = vec![Vec::new()];
@@ -214,14 +214,14 @@ fn append(branches: &mut [Vec<Word>], word: &Word) {
     }
 }
 
-/// Reads a pattern into words.
-struct Reader {
+/// Parses a pattern into words.
+struct GlobReader {
     chars: Vec<char>,
     at: usize,
     skipped: usize,
 }
 
-impl Reader {
+impl GlobReader {
     fn words(mut self) -> Result<Vec<Word>, PatternProblem> {
         let mut words = Vec::new();
         while let Some(c) = self.next() {
@@ -240,7 +240,7 @@ impl Reader {
         Ok(words)
     }
 
-    /// The inside of `[…]`; a `]` that comes first belongs to the set.
+    /// Reads the inside of `[…]`; a `]` in the first place belongs to the set.
     fn set(&mut self) -> Result<Word, PatternProblem> {
         let column = self.column();
         let unclosed = || PatternProblem::Unclosed { sign: '[', column };

@@ -1,45 +1,45 @@
-//! What a tool does, declared as data: which of its arguments is shell text, which names a file that it writes.
+//! Declares what tools do, as data: which argument is shell text, which names a file that is written.
 //!
-//! Guards, consent and file patterns all look at a call through [`effects_of`]. A tool that nobody declared has no
-//! declaration, and what its arguments may mean is guessed from their names.
+//! Guards, consent and file patterns all read calls through [`effects_of`]. For an undeclared tool, the argument names
+//! suggest the meaning.
 
 use serde_json::{Map, Value};
 
 use super::guess::{Guess, is_for_people, speaks_of_commands};
 use super::table::{FOREIGN, TOOLS};
 
-/// Deeper arguments are not looked at.
+/// The deepest nesting of arguments that is read.
 const DEEPEST: usize = 6;
 
-/// What a tool does with one of its arguments.
+/// The effect of a tool through one of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Runs it: a text is shell text, a list is a program and its arguments.
+    /// Runs it: text is shell text, a list is a program with its arguments.
     RunsShell,
     /// Runs each text of a list as shell text.
     RunsEach,
-    /// Hands it to the program that another argument names.
+    /// Passes it to the program that another argument names.
     ProgramArguments,
     /// Runs in this folder.
     RunsIn,
     /// Types it into a running program, which may be a shell.
     TypesIntoShell,
-    /// Looks at this file or folder.
+    /// Reads this file or folder.
     ReadsPath,
     /// Writes this file.
     WritesPath,
-    /// Takes this file or folder away, or puts something in its place.
+    /// Removes or replaces this file or folder.
     RemovesPath,
-    /// Applies it as a patch, to the files that it names.
+    /// Applies it as a patch to the files that it names.
     AppliesPatch,
-    /// Sends it to another machine, or asks one for it.
+    /// Sends it to another machine, or requests it from there.
     Sends,
-    /// With one of these words the call only looks, whatever else the tool can do.
+    /// With one of these words, the call only reads, even if the tool can do more.
     ReadsIf(&'static [&'static str]),
 }
 
 impl Effect {
-    /// Whether it changes nothing and tells nobody.
+    /// Whether it changes nothing and sends nothing.
     pub fn is_harmless(self) -> bool {
         matches!(self, Effect::ReadsPath | Effect::ReadsIf(_))
     }
@@ -50,7 +50,7 @@ impl Effect {
     }
 }
 
-/// What a tool says it does.
+/// The declaration of a tool.
 ///
 /// ```
 /// use ollm_protocol::tool::{Effect, declared, table::SHELL};
@@ -63,24 +63,24 @@ impl Effect {
 pub struct Declaration {
     /// The canonical name.
     pub name: &'static str,
-    /// What happens with each argument that matters; the others are data.
+    /// The effect of each argument that matters; the others are data.
     pub effects: &'static [(&'static str, Effect)],
-    /// Other tools whose work it does as well: their matchers fit it.
+    /// Other tools whose work it also does; their matchers fit it.
     pub also: &'static [&'static str],
 }
 
 /// A tool of another agent, which does what one of the canonical tools does.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignTool {
-    /// What the other agent calls it.
+    /// The other agent's name for it.
     pub name: &'static str,
     /// The canonical tool.
     pub tool: &'static Declaration,
-    /// Its arguments and what the canonical tool calls them, where the names differ.
+    /// Its arguments with the canonical tool's names, if these differ.
     pub args: &'static [(&'static str, &'static str)],
-    /// The same for arguments that have no effect of their own.
+    /// The same for arguments without an effect.
     pub data: &'static [(&'static str, &'static str)],
-    /// The agents whose hooks are told this name.
+    /// The agents whose hooks get this name.
     pub agents: &'static [&'static str],
 }
 
@@ -107,7 +107,7 @@ impl Declaration {
         Declaration { name, effects: &[], also: &[] }
     }
 
-    /// What happens with an argument, under any of the names that agents have for it.
+    /// The effect of an argument, by any agent's name for it.
     pub fn effect(&self, arg: &str) -> Option<Effect> {
         let own = |name: &str| self.effects.iter().find(|(known, _)| same_name(known, name)).map(|(_, effect)| *effect);
         own(arg).or_else(|| {
@@ -117,18 +117,18 @@ impl Declaration {
         })
     }
 
-    /// Whether any argument has an effect like this.
+    /// Whether any argument has such an effect.
     pub fn has(&self, wanted: impl Fn(Effect) -> bool) -> bool {
         self.effects.iter().any(|(_, effect)| wanted(*effect))
     }
 
-    /// Whether it works on something and only looks at it.
+    /// Whether it only reads.
     pub(super) fn only_reads(&self) -> bool {
         let looks = |effect: Effect| effect.is_harmless() || effect == Effect::Sends;
         !self.effects.is_empty() && !self.has(|effect| !looks(effect))
     }
 
-    /// Every name of the tool, and of those whose work it does as well.
+    /// Every name of the tool, and of the tools whose work it also does.
     pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
         TOOLS.iter().filter(|tool| self.does(tool)).flat_map(|tool| tool.own_names())
     }
@@ -139,7 +139,7 @@ impl Declaration {
         std::iter::once(self.name).chain(foreign.map(|row| row.name))
     }
 
-    /// The tools whose names in a matcher mean a call of this one, too.
+    /// The tools whose names in a matcher also mean a call of this one.
     pub fn wanted_as(&'static self) -> impl Iterator<Item = &'static Declaration> {
         TOOLS.iter().copied().filter(|wanted| self.fits(wanted))
     }
@@ -149,13 +149,13 @@ impl Declaration {
         self.name == tool.name || self.also.contains(&tool.name)
     }
 
-    /// Whether it is the one tool of some agent for several kinds of work.
+    /// Whether some agent has only this one tool for several kinds of work.
     pub fn is_wide(&self) -> bool {
         self.also.len() > 1
     }
 
-    /// Whether who wants to hear of `wanted` wants to hear of this tool: it does the same work, or `wanted` is the one tool of
-    /// some agent for several kinds of work, of which this is one.
+    /// Whether a matcher for `wanted` fits this tool. That is so if it does the same work, or if `wanted` is some
+    /// agent's only tool for several kinds of work, including this one.
     pub fn fits(&self, wanted: &Declaration) -> bool {
         let does = |work: &&str| self.name == *work || self.also.contains(work);
         self.does(wanted) || (wanted.is_wide() && wanted.also.iter().any(does))
@@ -164,25 +164,25 @@ impl Declaration {
 
 /// The declaration of a tool, by its name in any vocabulary. Tools of MCP servers have none.
 pub fn declared(name: &str) -> Option<&'static Declaration> {
-    // Each matcher of each hook comes by here, and nearly all names differ in their first letter.
+    // This runs for each matcher of each hook, and nearly all names differ in their first letter.
     let first = letters(name).next()?;
     let is_it = |known: &str| letters(known).next() == Some(first) && same_name(known, name);
     let own = TOOLS.iter().copied().find(|tool| is_it(tool.name));
     own.or_else(|| FOREIGN.iter().find(|row| is_it(row.name)).map(|row| row.tool))
 }
 
-/// One thing a call does.
+/// One effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallEffect<'a> {
-    /// What it does.
+    /// The effect.
     pub effect: Effect,
-    /// With what.
+    /// The value it affects.
     pub operand: Operand<'a>,
-    /// Whether the tool declares it, or its argument has a name that says so; otherwise it only may.
+    /// Whether the effect is certain, by a declaration or a clear argument name; otherwise it is only possible.
     pub sure: bool,
 }
 
-/// What an effect is about.
+/// The value that an effect is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Operand<'a> {
@@ -191,7 +191,7 @@ pub enum Operand<'a> {
 }
 
 impl<'a> CallEffect<'a> {
-    /// The text it is about, if it is one text.
+    /// The value, if it is one text.
     pub fn text(&self) -> Option<&'a str> {
         match self.operand {
             Operand::Text(text) => Some(text),
@@ -200,7 +200,7 @@ impl<'a> CallEffect<'a> {
     }
 }
 
-/// What a call of a tool does, argument by argument.
+/// The effects of a tool call, argument by argument.
 ///
 /// ```
 /// use ollm_protocol::tool::{Effect, effects_of};
@@ -211,17 +211,17 @@ impl<'a> CallEffect<'a> {
 /// assert_eq!((effects[0].effect, effects[0].text()), (Effect::WritesPath, Some("a.rs")));
 /// ```
 pub fn effects_of<'a>(name: &str, args: &'a Map<String, Value>) -> Vec<CallEffect<'a>> {
-    let mut reader = Reader::new(name);
-    reader.only_reads |= reader.says_it_reads(args);
+    let mut reader = ArgumentReader::new(name);
+    reader.only_reads = reader.only_reads_with(args);
     reader.object(args, 0);
     reader.found
 }
 
-/// The values of a call of which nothing says what becomes of them: any text in them may be a command or a path.
+/// The values of a call with an unknown effect: any text in them may be a command or a path.
 ///
-/// These are all arguments of a tool that is not declared, unless its name or a word in them says that it only looks. Of
-/// a declared tool they are the arguments that no table knows: all of one that runs commands, but what is meant for
-/// people; of others those whose names speak of commands.
+/// For an undeclared tool, these are all arguments, unless its name or a word in them says that it only reads. For a
+/// declared tool, these are arguments that no table has. If it runs commands, they are all of these except texts for
+/// people; otherwise, those with a name about commands.
 ///
 /// ```
 /// use ollm_protocol::tool::unknown_values;
@@ -233,19 +233,19 @@ pub fn effects_of<'a>(name: &str, args: &'a Map<String, Value>) -> Vec<CallEffec
 /// assert_eq!(unknown_values("Bash", &json!({"command": "a", "before": "b", "description": "c"})), [&json!("b")]);
 /// ```
 pub fn unknown_values<'a>(name: &str, args: &'a Value) -> Vec<&'a Value> {
-    let reader = Reader::new(name);
+    let reader = ArgumentReader::new(name);
     let runs = reader.tool.is_some_and(|tool| tool.has(|effect| effect == Effect::RunsShell));
     if reader.declared {
         return args.as_object().map(|args| reader.unknown(args, runs)).unwrap_or_default();
     }
     let akin = reader.tool.is_some() && !runs;
-    let looks = reader.only_reads || args.as_object().is_some_and(|args| reader.says_it_reads(args));
+    let looks = args.as_object().map_or(reader.only_reads, |args| reader.only_reads_with(args));
     if akin || looks { Vec::new() } else { vec![args] }
 }
 
-/// What a call does whose arguments are one text.
+/// The effects of a call whose arguments are one text.
 pub(crate) fn effects_of_text<'a>(name: &str, text: &'a str) -> Vec<CallEffect<'a>> {
-    let mut reader = Reader::new(name);
+    let mut reader = ArgumentReader::new(name);
     if reader.tool.is_some_and(|tool| tool.has(|effect| effect == Effect::RunsShell)) {
         reader.add(Effect::RunsShell, Operand::Text(text), true);
     }
@@ -256,23 +256,35 @@ pub(crate) fn effects_of_text<'a>(name: &str, text: &'a str) -> Vec<CallEffect<'
 }
 
 /// Reads the arguments of one call.
-struct Reader<'a> {
+struct ArgumentReader<'a> {
     tool: Option<&'static Declaration>,
-    /// Whether it is the tool's own declaration, and not that of one with a similar name.
+    /// Whether the tool has its own declaration, rather than that of a tool with a similar name.
     declared: bool,
     guess: Guess,
-    /// Whether the files that it names are only looked at.
+    /// Whether the files that it names are only read.
     only_reads: bool,
     found: Vec<CallEffect<'a>>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(name: &str) -> Reader<'a> {
-        // A server's tool that is named like one we know may well do the same.
+impl<'a> ArgumentReader<'a> {
+    fn new(name: &str) -> ArgumentReader<'a> {
+        // A server's tool with the name of a known tool may do the same.
         let base = name.rsplit("__").next().unwrap_or(name);
         let (own, akin) = (declared(name), declared(base));
         let guess = Guess::new(base, own.or(akin));
-        Reader { tool: own.or(akin), declared: own.is_some(), only_reads: guess.only_reads, guess, found: Vec::new() }
+        ArgumentReader {
+            tool: own.or(akin),
+            declared: own.is_some(),
+            only_reads: guess.only_reads,
+            guess,
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether a call with these arguments only reads. The arguments count more than the name.
+    fn only_reads_with(&self, args: &Map<String, Value>) -> bool {
+        let looks = self.only_reads || self.says_it_reads(args);
+        looks && (self.tool.is_some() || !Guess::writes_by(args))
     }
 
     fn says_it_reads(&self, args: &Map<String, Value>) -> bool {
@@ -306,7 +318,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The arguments of a declared tool that no table knows.
+    /// The arguments of a declared tool that no table has.
     fn unknown(&self, args: &'a Map<String, Value>, runs: bool) -> Vec<&'a Value> {
         let is_known = |key: &str, value: &Value| {
             self.tool.is_some_and(|tool| tool.effect(key).is_some())
@@ -357,7 +369,7 @@ fn runs_list(effect: Effect) -> bool {
     matches!(effect, Effect::RunsShell | Effect::RunsEach | Effect::ProgramArguments)
 }
 
-/// Whether two names are the same but for case and what stands between their words.
+/// Whether two names are equal apart from case and the signs between their words.
 pub(super) fn same_name(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
 }

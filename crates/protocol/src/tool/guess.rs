@@ -1,6 +1,6 @@
-//! What the arguments of a tool may mean that no declaration speaks of: judged by names alone, and strictly.
+//! Guesses the effect of undeclared arguments, strictly and by names alone.
 //!
-//! Tools of MCP servers and tools nobody knows are read like this, and arguments that a declared tool does not have.
+//! This covers the tools of MCP servers, unknown tools, and arguments that a declared tool does not have.
 
 use serde_json::{Map, Value};
 
@@ -9,14 +9,14 @@ use super::effect::{Declaration, Effect, same_name};
 /// Arguments that are usually shell text.
 const COMMANDS: &[&str] = &["command", "cmd", "script", "shell_command", "command_line"];
 
-/// Arguments that are shell text in a tool that is a shell, and may be in one that nobody knows.
+/// Arguments that are shell text in a shell tool, and may be in an unknown tool.
 const PERHAPS_COMMANDS: &[&str] = &["code", "input", "text", "bash", "chars", "run", "arguments"];
 
 /// Words in the names of arguments that are commands: `pre_command`, `onSaveScript`.
 const COMMAND_WORDS: &[&str] =
     &["cmd", "command", "commands", "exec", "execute", "hook", "hooks", "script", "scripts", "shell"];
 
-/// Words in the names of arguments that tell people something.
+/// Words in the names of arguments that are texts for people.
 #[rustfmt::skip]
 const TELLING_WORDS: &[&str] = &[
     "comment", "description", "explanation", "goal", "intent", "justification", "message", "note", "purpose", "rationale",
@@ -70,10 +70,24 @@ const PATHS: &[&str] = &[
     "destinations",
 ];
 
+/// Those of them that name a destination.
+const DESTINATIONS: &[&str] = &[
+    "dest",
+    "destination",
+    "destination_path",
+    "destinations",
+    "dst",
+    "link_path",
+    "new_name",
+    "new_path",
+    "target",
+    "to",
+];
+
 /// Arguments whose text may be a patch.
 const PATCHES: &[&str] = &["patch", "diff", "input", "patch_text", "unified_diff", "changes", "command"];
 
-/// Words in the name of a tool that only looks.
+/// Words in the name of a tool that only reads.
 const LOOKS: &[&str] = &[
     "read", "list", "ls", "glob", "grep", "search", "view", "get", "stat", "cat", "find", "show", "fetch", "query",
     "head", "tail", "tree", "describe", "count", "exists", "info", "open", "diff", "lookup", "inspect", "preview",
@@ -119,22 +133,47 @@ const CHANGES: &[&str] = &[
     "trash",
 ];
 
-/// Words in the name of a tool that takes something away as a whole.
+/// Words in the name of a tool that removes or moves whole files.
 const TAKES: &[&str] = &["delete", "move", "rename", "remove", "rm", "mv", "trash", "symlink", "link", "unlink"];
 
-/// What a tool seems to do.
+/// Arguments with written content, or that say that something is written.
+const WRITTEN: &[&str] = &[
+    "append",
+    "body",
+    "content",
+    "contents",
+    "data",
+    "dest",
+    "destination",
+    "edits",
+    "new_content",
+    "new_path",
+    "new_str",
+    "new_string",
+    "new_text",
+    "output",
+    "output_file",
+    "output_path",
+    "overwrite",
+    "replacement",
+    "save_as",
+    "save_path",
+    "save_to",
+];
+
+/// The likely effect of a tool.
 pub(super) struct Guess {
-    /// What it does with the files that it names.
+    /// Its effect on the files that it names.
     path: Effect,
     pub(super) only_reads: bool,
     /// Whether it is about patches, so that any list and any content may be one.
     patches: bool,
-    /// How sure it is that text without a telling name is run; nothing if it is not.
+    /// Whether it runs text without a clear name, and if so, whether that is certain; `None` if it does not.
     runs: Option<bool>,
 }
 
 impl Guess {
-    /// By the declaration as far as there is one, else by the words of the name.
+    /// A guess by the declaration if there is one, else by the words of the name.
     pub(super) fn new(name: &str, tool: Option<&Declaration>) -> Guess {
         if let Some(tool) = tool {
             let runs = tool.has(|effect| effect == Effect::RunsShell);
@@ -159,13 +198,24 @@ impl Guess {
         }
     }
 
-    /// Whether an argument that says what is to be done says that the call only looks.
+    /// Whether an argument names an action that only reads.
     pub(super) fn reads_by(args: &Map<String, Value>) -> bool {
         let verb = ["command", "action", "operation"].into_iter().find_map(|name| args.get(name));
         verb.and_then(Value::as_str).is_some_and(|verb| LOOKS.contains(&verb.to_lowercase().as_str()))
     }
 
-    /// What an argument may mean, and how sure that is.
+    /// Whether any argument is about writing, whatever the tool's name.
+    pub(super) fn writes_by(args: &Map<String, Value>) -> bool {
+        let has_path = args.keys().any(|name| PATHS.iter().any(|known| same_name(known, name)));
+        args.iter().any(|(name, value)| {
+            let is = |names: &[&str]| names.iter().any(|known| same_name(known, name));
+            let says = !matches!(value, Value::Null | Value::Bool(false));
+            let opens = || value.as_str().is_some_and(|mode| mode.len() < 6 && mode.contains(['w', 'a', 'x', '+']));
+            is(WRITTEN) && says || is(&["mode", "flags"]) && opens() || is(&["text"]) && has_path
+        })
+    }
+
+    /// The possible effects of an argument, each with whether it is certain.
     pub(super) fn argument(&self, name: &str, value: &Value) -> Vec<(Effect, bool)> {
         let is = |names: &[&str]| names.iter().any(|known| same_name(known, name));
         let mut meanings = Vec::new();
@@ -186,6 +236,10 @@ impl Guess {
         }
         if is(PATHS) {
             meanings.push((self.path, true));
+            // A moved file appears at its destination.
+            if self.path == Effect::RemovesPath && is(DESTINATIONS) {
+                meanings.push((Effect::WritesPath, true));
+            }
         }
         if (is(PATCHES) && value.is_string()) || (self.patches && (is(&["content"]) || value.is_array())) {
             meanings.push((Effect::AppliesPatch, true));
@@ -194,12 +248,12 @@ impl Guess {
     }
 }
 
-/// Whether the name of an argument speaks of commands.
+/// Whether an argument's name is about commands.
 pub(super) fn speaks_of_commands(name: &str) -> bool {
     words(name).iter().any(|word| COMMAND_WORDS.contains(&word.as_str()))
 }
 
-/// Whether the name of an argument says that it tells people something.
+/// Whether an argument's name says that it is a text for people.
 pub(super) fn is_for_people(name: &str) -> bool {
     words(name).iter().any(|word| TELLING_WORDS.contains(&word.as_str()))
 }

@@ -1,8 +1,8 @@
-//! The files that a patch of an agent's patch tool names.
+//! Finds the files in a patch of an agent's patch tool.
 
 use crate::event::EventKind;
 
-/// What a patch says before the name of a file, and what becomes of that file.
+/// The marks before a file name in a patch, each with what happens to the file.
 const MARKS: &[(&str, EventKind)] = &[
     ("*** Add File: ", EventKind::FileCreated),
     ("*** Update File: ", EventKind::FileEdited),
@@ -11,13 +11,13 @@ const MARKS: &[(&str, EventKind)] = &[
 ];
 const MOVE: &str = "*** Move to: ";
 
-/// The files of a patch, and what becomes of each.
+/// The files of a patch, each with what happens to it.
 pub(crate) fn patched_files(patch: &str) -> Vec<(EventKind, &str)> {
     let mut found: Vec<(EventKind, &str)> = Vec::new();
     for line in patch.lines() {
         let named = MARKS.iter().find_map(|(mark, kind)| Some((mark, *kind, line.strip_prefix(mark)?.trim())));
         let Some((mark, kind, file)) = named else { continue };
-        // A file that moves is gone from where it was.
+        // A moved file no longer exists at its old place.
         if let Some(last) = found.last_mut().filter(|_| *mark == MOVE) {
             last.0 = EventKind::FileDeleted;
         }

@@ -1,8 +1,8 @@
-//! Schemas of tools: taken over as their author wrote them, and lowered to what a model API accepts.
+//! Schemas of tools: kept as their author wrote them, and lowered to the form that a model API accepts.
 //!
-//! What is offered to a model may be looser than what was written, never stricter: the server checks the arguments
-//! anyway. Nothing is fetched: a reference that leads out of the schema stands for anything. However a schema is written,
-//! lowering comes to an end and gives a bounded answer.
+//! The schema for a model may be looser than the original, never stricter, because the server checks the arguments
+//! anyway. Nothing is fetched: a reference out of the schema allows anything. Lowering always ends and gives a bounded
+//! result, for any schema.
 
 use serde_json::{Map, Value};
 
@@ -14,35 +14,35 @@ mod inline;
 mod reference;
 mod shape;
 
-pub use check::{Unfit, check};
+pub use check::{SchemaMismatch, check};
 use inline::inline;
 
-/// More bytes of one tool are not put into every question to a model.
+/// The most bytes of one tool's schema in a request to a model.
 const LARGEST: usize = 32 << 10;
 
-/// What a model API accepts.
+/// The kind of schema that a model API accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// Every keyword, as long as the whole is an object.
     Full,
-    /// No references, at the top a plain object without alternatives, and every list says what it holds.
+    /// No references, a plain object without alternatives at the top, and an item schema for every list.
     Object,
-    /// As `Object`, and only the keywords that grammars of local models know.
+    /// As `Object`, with only the keywords that grammars of local models know.
     Simple,
 }
 
-/// A schema in the form an API accepts.
+/// A schema in the form that an API accepts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lowered {
+pub struct LoweredSchema {
     /// The schema.
     pub schema: Map<String, Value>,
-    /// What of the meaning was left out, for people.
+    /// The parts of the meaning that were left out, for people.
     pub notes: Vec<String>,
-    /// How many bytes it had, where those were too many and it was loosened until they were not.
+    /// Its original size in bytes, if it was too large and had to be loosened.
     pub size: Option<usize>,
 }
 
-/// Why a schema is not one.
+/// Why a schema is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {field} must be an object, not {kind}")]
 pub struct BadSchema {
@@ -50,7 +50,7 @@ pub struct BadSchema {
     kind: &'static str,
 }
 
-/// A schema as a server wrote it. A tool without one takes any object.
+/// Reads a server's schema. A tool without one accepts any object.
 pub fn read(field: &'static str, written: Option<&Value>) -> Result<ToolSchema, BadSchema> {
     match written {
         None | Some(Value::Null | Value::Bool(true)) => Ok(ToolSchema(shape::any_object())),
@@ -77,11 +77,11 @@ pub fn read(field: &'static str, written: Option<&Value>) -> Result<ToolSchema, 
 /// });
 /// assert_eq!(Value::Object(lowered.schema), expected);
 /// ```
-pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
+pub fn lower(schema: &ToolSchema, api: Api) -> LoweredSchema {
     if api == Api::Full {
         let full = shape::named_object(schema.0.clone());
         if let (schema, None) = bound::bound(full, LARGEST) {
-            return Lowered { schema, notes: Vec::new(), size: None };
+            return LoweredSchema { schema, notes: Vec::new(), size: None };
         }
     }
     let (inlined, mut notes) = inline(&schema.0);
@@ -93,7 +93,7 @@ pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
     let (schema, size) = bound::bound(object, LARGEST);
     notes
         .extend(size.map(|size| format!("its schema has {size} bytes, which are too many; parts of it are left open")));
-    Lowered { schema, notes, size }
+    LoweredSchema { schema, notes, size }
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -1,7 +1,7 @@
-//! The one table of tools: what each canonical tool does, and what other agents call it and its arguments.
+//! The table of tools: the effects of each canonical tool, and other agents' names for it and its arguments.
 //!
-//! Canonical names are those of our own agent where it has such a tool. A tool of another agent is one row of
-//! [`FOREIGN`]; rows of the same name add up, since several agents use one name with different arguments.
+//! Canonical names are those of our own agent, if it has the tool. A tool of another agent is one row of [`FOREIGN`].
+//! Rows with the same name are combined, because several agents use one name with different arguments.
 
 use super::effect::{Declaration, Effect, ForeignTool};
 
@@ -39,7 +39,7 @@ pub const EDIT_NOTEBOOK: &Declaration = &Declaration {
     ..Declaration::new("edit_notebook")
 };
 
-/// Shows, creates or changes a file, as its `command` says; matchers for any of these fit it.
+/// Shows, creates or changes a file, depending on `command`; matchers for any of these fit it.
 pub const TEXT_EDITOR: &Declaration = &Declaration {
     effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
     also: &["edit_file", "write_file", "read_file"],
@@ -88,10 +88,10 @@ pub const WEB_FETCH: &Declaration =
 pub const WEB_SEARCH: &Declaration =
     &Declaration { effects: &[("query", Effect::Sends)], ..Declaration::new("web_search") };
 
-/// Keeps the model's list of what is to be done.
+/// Keeps the model's list of tasks.
 pub const TODO: &Declaration = &Declaration::new("todo");
 
-/// Starts another agent, whose own calls are looked at one by one.
+/// Starts another agent; that agent's own calls are checked one by one.
 pub const TASK: &Declaration = &Declaration::new("task");
 
 /// Every canonical tool.
@@ -116,10 +116,11 @@ pub const TOOLS: &[&Declaration] = &[
     TASK,
 ];
 
-/// Tools of other agents and of the documents: who calls it so, its name, the canonical tool, and their arguments by ours.
+/// Tools of other agents and of the documents. A row has the agents, their name for the tool, the canonical tool, and
+/// their arguments with our names.
 ///
-/// Case, `_`, `-` and `.` do not count in names when they are read. Of the rows of one agent and tool the first is what
-/// hooks written for that agent read.
+/// When names are read, case, `_`, `-` and `.` do not matter. Of the rows for one agent and tool, the first is the one
+/// that the agent's hooks read.
 pub const FOREIGN: &[ForeignTool] = &[
     // Codex shows its shell to hooks under Claude Code's name.
     row("Bash", SHELL, &[]).of(&["claude", "codex"]),
@@ -176,7 +177,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("agent", TASK, &[]).of(&["qwen"]),
     // Cursor.
     row("Shell", SHELL, &[]).of(&["cursor"]),
-    // It has no other tool that writes; whoever else has one of this name means a whole file.
+    // It has no other tool that writes. In every other agent, a tool of this name writes a whole file.
     row("Write", FILE_WRITER, &[("file_path", "path")]).of(&["cursor"]),
     row("run_terminal_cmd", SHELL, &[]),
     row("edit_file", EDIT_FILE, &[("target_file", "path"), ("filename", "path")]),
@@ -195,6 +196,16 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("grep", GREP, &[("paths", "path")]).of(&["copilot"]),
     row("grep", GREP, &[]).of(&["kiro", "opencode"]),
     row("task", TASK, &[]).of(&["copilot", "qwen", "opencode"]),
+    // The names in its PascalCase events.
+    row("Bash", SHELL, &[]).of(&["copilot as claude"]),
+    row("Read", READ_FILE, &[]).of(&["copilot as claude"]),
+    row("Write", WRITE_FILE, &[]).of(&["copilot as claude"]).with(&[("file_text", "content")]),
+    row("Edit", EDIT_FILE, &[]).of(&["copilot as claude"]).with(&[("old_str", "old"), ("new_str", "new")]),
+    row("Glob", GLOB, &[("paths", "path")]).of(&["copilot as claude"]),
+    row("Grep", GREP, &[("paths", "path")]).of(&["copilot as claude"]),
+    row("WebFetch", WEB_FETCH, &[]).of(&["copilot as claude"]),
+    row("TodoWrite", TODO, &[]).of(&["copilot as claude"]),
+    row("Agent", TASK, &[]).of(&["copilot as claude"]),
     row("run_in_terminal", SHELL, &[]),
     row("create_file", WRITE_FILE, &[("file_path", "path"), ("filename", "path")]),
     row("insert_edit_into_file", EDIT_FILE, &[("file_path", "path")]),
@@ -203,7 +214,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     // Kiro.
     row("execute_bash", SHELL, &[]).of(&["kiro"]),
     row("fs_read", READ_FILE, &[]).of(&["kiro"]),
-    // Windsurf; the last three are what its events about files and commands are about.
+    // Windsurf. The last three are the subjects of its events about files and commands.
     row("run_command", SHELL, &[("command_line", "command")]).of(&["windsurf"]),
     row("write_to_file", WRITE_FILE, &[("target_file", "path")]),
     row("replace_file_content", EDIT_FILE, &[("target_file", "path")]),
@@ -224,7 +235,7 @@ pub const FOREIGN: &[ForeignTool] = &[
         ("new_str", "new"),
         ("change_all", "all"),
     ]),
-    row("Glob", GLOB, &[("folder", "path")]).of(&["droid"]),
+    row("Glob", GLOB, &[("folder", "path")]).of(&["droid"]).with(&[("patterns", "pattern")]),
     row("LS", LIST_DIR, &[("directory_path", "path")]).of(&["droid"]),
     row("FetchUrl", WEB_FETCH, &[]).of(&["droid"]),
     // Cline.
@@ -239,7 +250,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("replace_in_file", EDIT_FILE, &[("file_path", "path")]),
     row("replace_in_file", EDIT_FILE, &[]).of(&["cline"]),
     row("list_files", LIST_DIR, &[]).of(&["cline"]),
-    row("search_files", GLOB, &[]),
+    row("search_files", GREP, &[]).of(&["cline"]).with(&[("regex", "pattern")]),
     // opencode.
     row("read", READ_FILE, &[("filePath", "path")]).of(&["opencode"]),
     row("write", WRITE_FILE, &[("filePath", "path")]).of(&["opencode"]),
@@ -258,7 +269,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("terminal", SHELL, &[("cd", "cwd")]),
     row("delete_path", DELETE_FILE, &[]),
     row("move_path", MOVE_FILE, &[("source_path", "source"), ("destination_path", "destination")]),
-    // Names of the documents, and names in common use.
+    // Names from the documents, and names in common use.
     row("bash_execute", SHELL, &[("script", "command")]),
     row("sh", SHELL, &[("cmd", "command")]),
     row("zsh", SHELL, &[("cmd", "command")]),
@@ -288,5 +299,5 @@ const fn row(
     ForeignTool { name, tool, args, data: &[], agents: &[] }
 }
 
-/// What Claude Code calls the texts of an edit; many do.
+/// Claude Code's names for the texts of an edit; many agents use them.
 const REPLACED: &[(&str, &str)] = &[("old_string", "old"), ("new_string", "new"), ("replace_all", "all")];

@@ -1,4 +1,4 @@
-//! Calls across vocabularies: the same arguments under the names of our tools and of every agent's.
+//! Translates calls between vocabularies: the same arguments under our tools' names and every agent's.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use super::effect::{Declaration, ForeignTool, declared, same_name};
 use super::patched_files;
 use super::table::{APPLY_PATCH, FOREIGN, SHELL, TOOLS};
 
-/// Most agents run one command, some a list of them.
+/// Most agents run one command, and some run a list of commands.
 const ONE: &str = "command";
 const EACH: &str = "commands";
-/// Our name for a file, and the one that most agents have.
+/// Our name for a file argument, which most agents share.
 const PATH: &str = "path";
 const FILE_PATH: &str = "file_path";
-/// All files of a call that may name several.
+/// The argument with all files of a call that may name several.
 const PATHS: &str = "paths";
 const PATCH: &str = "patch";
 const OPERATIONS: &str = "operations";
 
 impl Declaration {
-    /// The canonical name of an argument, by any of the names that agents have for it.
+    /// The canonical name of an argument, by any agent's name for it.
     pub fn argument(&self, name: &str) -> Option<&'static str> {
         let own = self.effects.iter().map(|(own, _)| *own).find(|own| same_name(own, name));
         own.or_else(|| {
@@ -39,7 +39,7 @@ impl ForeignTool {
     }
 }
 
-/// Adds to the arguments of a call the canonical names that they lack, and tells which.
+/// Adds the missing canonical argument names to a call, and returns the added names.
 ///
 /// ```
 /// use ollm_protocol::tool::add_canonical;
@@ -66,7 +66,7 @@ pub fn add_canonical(tool: &str, args: &mut Map<String, Value>) -> Vec<&'static 
         args.insert(PATHS.to_owned(), files.into());
         added.push(PATHS);
     }
-    // Most hooks of other agents look for a file under this name.
+    // Most hooks of other agents read the file from this argument.
     if let Some(path) = args.get(PATH).filter(|path| path.is_string()).cloned()
         && tool.argument(FILE_PATH) == Some(PATH)
         && !args.contains_key(FILE_PATH)
@@ -94,7 +94,7 @@ fn files(tool: &Declaration, args: &Map<String, Value>) -> Option<Vec<Value>> {
     Some(listed?.as_array()?.iter().filter_map(named).collect())
 }
 
-/// Several commands as one text; each is a text itself, or a program with its arguments.
+/// Several commands as one text. Each is a text, or a program with its arguments.
 fn joined(commands: &Value) -> Option<Value> {
     let commands: Option<Vec<Cow<'_, str>>> = match commands {
         Value::Array(commands) => commands.iter().map(command_line).collect(),
@@ -113,8 +113,8 @@ fn command_line(command: &Value) -> Option<Cow<'_, str>> {
     Some(format!("{program} {}", words?.join(" ")).into())
 }
 
-/// The arguments with a patch on top, which may use other names for them: each name of a changed argument has the new
-/// value then.
+/// The arguments with a patch applied. The patch may use other names for them; then every name of a changed argument
+/// gets the new value.
 ///
 /// ```
 /// use ollm_protocol::tool::patched;
@@ -146,7 +146,8 @@ pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>
     patched
 }
 
-/// The name in a patch that is an argument of other tools, but none of this one: whoever wrote it means another call.
+/// A name in the patch that is an argument of other tools, but not of this one. The patch was probably meant for
+/// another call.
 ///
 /// ```
 /// use ollm_protocol::tool::misfit;
@@ -166,7 +167,7 @@ fn names(tool: Option<&Declaration>, name: &str, canonical: &str) -> bool {
     tool.and_then(|tool| tool.argument(name)) == Some(canonical)
 }
 
-/// A call in the words of an agent: its name for the tool, and each argument once, under its name for it.
+/// A call in an agent's vocabulary: its name for the tool, and each argument once, under its name.
 ///
 /// ```
 /// use ollm_protocol::tool::spelled_for;
@@ -185,13 +186,14 @@ pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (Strin
         return (tool.to_owned(), args.clone());
     };
     let mut spelled = Map::new();
-    // The list of all files is ours alone, unless the agent has one.
+    // Only we have a list of all files, unless the agent has one, too.
     let has_list = row.renamed().any(|(theirs, _)| theirs == PATHS);
     for (name, value) in args.iter().filter(|(name, _)| *name != PATHS || has_list) {
         let canonical = declared.argument(name);
         let renamed = || row.renamed().filter(|(_, ours)| Some(*ours) == canonical);
         let own = renamed().find(|(theirs, _)| theirs == name).or_else(|| renamed().next());
-        // An argument that the agent has no name for keeps ours, and one that is no argument of the tool stays.
+        // Arguments without a name in the agent's vocabulary keep ours. Values that are not arguments of the tool stay
+        // unchanged.
         let name = own.map(|(theirs, _)| theirs).or(canonical).unwrap_or(name);
         spelled.entry(name).or_insert_with(|| value.clone());
     }
@@ -223,7 +225,7 @@ mod tests {
             add_canonical(tool, &mut args);
             assert_eq!((&args["path"], &args["file_path"]), (&json!("a.rs"), &json!("a.rs")), "{tool}");
         }
-        // A folder is no file.
+        // A folder is not a file.
         let mut args = Map::from_iter([("path".to_owned(), json!("src"))]);
         assert_eq!(add_canonical("list_dir", &mut args), Vec::<&str>::new());
     }

@@ -107,7 +107,8 @@ fn kept(agent: &AgentDialect, kind: EventKind, can: &Capabilities, verdict: &Ver
         }
         _ => {}
     }
-    let unchanged = changed && !can.modify.is_possible();
+    let approves_it = kind != EventKind::ApprovalRequest || verdict.flow == Flow::Allow;
+    let unchanged = changed && !(can.modify.is_possible() && approves_it);
     let unreplaced = verdict.result.is_some() && kind == EventKind::AfterTool && !can.result.is_possible();
     if (unchanged || unreplaced) && can.block.is_possible() && !verdict.flow.refuses() {
         return refused(Flow::Block);
@@ -115,15 +116,45 @@ fn kept(agent: &AgentDialect, kind: EventKind, can: &Capabilities, verdict: &Ver
     let flow = match verdict.flow {
         Flow::Ask if can.ask.is_possible() => Flow::Ask,
         Flow::Allow if can.allow.is_possible() => Flow::Allow,
-        _ if changed && approves(&can.modify) => Flow::Allow,
+        _ if changed && !unchanged && approves(&can.modify) => Flow::Allow,
         _ => Flow::NoOpinion,
     };
-    let patch = if changed && can.modify.is_possible() { verdict.patch.clone() } else { Map::new() };
-    Verdict { flow, patch, ..Verdict::default() }
+    let patch = if changed && !unchanged { verdict.patch.clone() } else { Map::new() };
+    let result = verdict.result.clone().filter(|_| kind == EventKind::AfterTool);
+    let (mut for_model, mut told) = (verdict.context.clone(), verdict.messages.clone());
+    if verdict.flow.refuses()
+        || (verdict.flow == Flow::Ask && !can.ask.is_possible() && kind != EventKind::ApprovalRequest)
+    {
+        let reason = reason.unwrap_or("refused by a hook".to_owned());
+        if kind.row().power == Power::Feedback && can.context.is_possible() {
+            for_model.insert(0, reason);
+        } else {
+            told.push(reason);
+        }
+    }
+    if !can.result.is_possible() {
+        for_model.extend(result.iter().map(|result| result.as_str().unwrap().to_owned()));
+    }
+    if !can.context.is_possible() {
+        told.append(&mut for_model);
+    }
+    let said = |way: Way, texts: Vec<String>| if way.is_possible() { texts } else { Vec::new() };
+    // Plain text is shown to the person; of a hook it means nothing.
+    let told = if matches!(can.message, Way::Text) { Vec::new() } else { told };
+    let (context, messages) = (said(can.context, for_model), said(can.message, told));
+    let result = result.filter(|_| can.result.is_possible());
+    Verdict { flow, patch, context, messages, result, ..Verdict::default() }
+}
+
+/// Whether texts arrived: each in its place, between any other words.
+fn arrived(texts: &[String], expected: &[String]) -> bool {
+    let text = texts.join("\n");
+    expected.is_empty() == text.is_empty() && expected.iter().all(|expected| text.contains(expected.as_str()))
 }
 
 fn halts(way: &Way) -> bool {
-    matches!(way, Way::Json(form) if matches!(form.first(), Some(("continue" | "interrupt", Part::Flag(_)))))
+    let ends = |path: &str| path == "continue" || path.ends_with("interrupt");
+    matches!(way, Way::Json(form) if matches!(form.first(), Some((path, Part::Flag(_))) if ends(path)))
 }
 
 /// Whether `continue: false` is how the agent ends a turn at this event.
@@ -149,6 +180,11 @@ fn telling_kind() -> impl Strategy<Value = EventKind> {
         EventKind::ApprovalRequest,
         EventKind::PreCompress,
         EventKind::Notification,
+        EventKind::SessionEnd,
+        EventKind::PostCompress,
+        EventKind::SubagentStart,
+        EventKind::SubagentStop,
+        EventKind::Error,
     ];
     prop_oneof![2 => Just(EventKind::BeforeTool), 3 => prop::sample::select(kinds.to_vec())]
 }
@@ -156,16 +192,17 @@ fn telling_kind() -> impl Strategy<Value = EventKind> {
 fn spoken_verdict() -> impl Strategy<Value = Verdict> {
     let texts = || prop::collection::vec("[a-z]{1,8}", 0..3);
     let patch = prop::option::of("[a-z]{1,8}");
-    (testkit::flow(), texts(), texts(), patch, any::<bool>()).prop_map(|(flow, reasons, context, patch, result)| {
-        Verdict {
+    (testkit::flow(), texts(), texts(), texts(), patch, any::<bool>()).prop_map(
+        |(flow, reasons, context, messages, patch, result)| Verdict {
             flow,
             reasons,
             context,
+            messages,
             patch: patch.map(|command| Map::from_iter([("command".to_owned(), command.into())])).unwrap_or_default(),
             result: result.then(|| "other".into()),
             ..Verdict::default()
-        }
-    })
+        },
+    )
 }
 
 proptest! {
@@ -180,6 +217,9 @@ proptest! {
             EventKind::BeforeTool | EventKind::AfterTool => {
                 Event::unchecked(kind, [("tool_name", "shell".into()), ("args", json!({"command": "ls -R ."})), ("session_id", "s".into())])
             }
+            EventKind::ApprovalRequest => {
+                Event::unchecked(kind, [("operation", "shell".into()), ("details", json!({"command": "ls -R ."})), ("session_id", "s".into())])
+            }
             _ => Event::unchecked(kind, [("session_id", "s".into())]),
         };
         let asked = host.read_event(&host.write_event(&event, &HOOK)).unwrap();
@@ -191,18 +231,26 @@ proptest! {
             prop_assert_eq!(command, Some("ls -R .".into()), "{} to {}", host.name, hook.name);
         }
 
-        let changed = kind == EventKind::BeforeTool && !verdict.patch.is_empty();
+        let changed = matches!(kind, EventKind::BeforeTool | EventKind::ApprovalRequest) && !verdict.patch.is_empty();
         let reply = hook.write_verdict(&heard, &verdict);
         let answer = said_at(hook, kind, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
         prop_assert_eq!(&answer.failure, &None);
         let said = kept(hook, kind, &hook.capabilities(&heard), &verdict, changed);
         prop_assert_eq!(answer.verdict.flow, said.flow, "{} said to {}", reply_text(&reply), hook.name);
+        prop_assert_eq!(&answer.verdict.result, &said.result, "{} said to {}", reply_text(&reply), hook.name);
+        let (context, messages) = (&answer.verdict.context, &answer.verdict.messages);
+        prop_assert!(arrived(context, &said.context), "{} said to {}: {context:?}", reply_text(&reply), hook.name);
+        prop_assert!(arrived(messages, &said.messages), "{} said to {}: {messages:?}", reply_text(&reply), hook.name);
 
         let reply = host.write_verdict(&asked, &answer.verdict);
         let end = said_at(host, kind, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
         prop_assert_eq!(&end.failure, &None);
         let both = kept(host, kind, &host.capabilities(&asked), &answer.verdict, changed && !said.patch.is_empty());
         prop_assert_eq!(end.verdict.flow, both.flow, "{} said to {}", reply_text(&reply), host.name);
+        prop_assert_eq!(&end.verdict.result, &both.result, "{} said to {}", reply_text(&reply), host.name);
+        let (context, messages) = (&end.verdict.context, &end.verdict.messages);
+        prop_assert!(arrived(context, &both.context), "{} said to {}: {context:?}", reply_text(&reply), host.name);
+        prop_assert!(arrived(messages, &both.messages), "{} said to {}: {messages:?}", reply_text(&reply), host.name);
         prop_assert!(end.verdict.flow < Flow::Ask || !end.verdict.reasons.is_empty() || hook_has_no_reason(host, kind));
         // A changed command arrives in full, under the host's own name for it.
         if !both.patch.is_empty() && end.verdict.flow < Flow::Block {
@@ -220,7 +268,10 @@ proptest! {
             let read = agent.read_event(&agent.write_event(&event, &HOOK)).unwrap().event;
             prop_assert_eq!(read.kind, event.kind, "{}", agent.name);
             let changed = ["tool_name", "args", "operation", "details", "attempt", "error", "response", "timestamp", "cwd", "path"];
-            for (name, value) in event.data.iter().filter(|(name, _)| !changed.contains(&name.as_str())) {
+            // Cursor has a result as text, and Gemini CLI an error in it.
+            let is_text = ["cursor", "gemini"].contains(&agent.name);
+            let is_kept = |name: &str| !changed.contains(&name) && (name != "result" || !is_text);
+            for (name, value) in event.data.iter().filter(|(name, _)| is_kept(name)) {
                 prop_assert_eq!(read.data.get(name), Some(value), "{} in {}", name, agent.name);
             }
         }
@@ -394,4 +445,21 @@ fn calls_of_real_clients_are_known_under_our_names() {
     };
     assert_eq!(droid("LS", json!({"directory_path": "/src"})).1["path"], "/src");
     assert_eq!(droid("Glob", json!({"folder": "/src"})).1["path"], "/src");
+}
+
+#[test]
+fn a_call_of_a_server_has_the_same_arguments_under_every_agent_and_cline_has_it_in_its_own_form() {
+    let call = json!({"server_name": "git", "tool_name": "push", "arguments": {"remote": "origin"}});
+    let wire = json!({"hookName": "tool_call", "tool_call": {"name": "use_mcp_tool", "input": call}});
+    let cline = ollm_protocol::dialect::by_name("cline").unwrap();
+    let request = cline.read_event(wire.to_string().as_bytes()).unwrap();
+    assert_eq!(request.event.text("tool_name"), Some("mcp__git__push"));
+    assert_eq!(request.event.data["args"], json!({"remote": "origin"}));
+    let written = crate::json(&cline.write_event(&request.event, &HOOK));
+    assert_eq!(written["tool_call"], json!({"name": "use_mcp_tool", "input": call}));
+    assert_eq!(written["preToolUse"], json!({"toolName": "use_mcp_tool", "parameters": call}));
+    let answer = json!({"overrideInput": {"server_name": "git", "tool_name": "push", "arguments": {"remote": "fork"}}});
+    let verdict = said_at(cline, EventKind::BeforeTool, End::Exited(0), answer.to_string().as_bytes(), b"").verdict;
+    assert_eq!(Value::Object(verdict.patch.clone()), json!({"remote": "fork"}));
+    assert_eq!(crate::json(&cline.write_verdict(&request, &verdict).stdout), answer);
 }

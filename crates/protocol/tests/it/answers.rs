@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ollm_protocol::dialect::{AGENT, DIALECTS, GATE, OLLM, RPC};
-use ollm_protocol::{Answer, Dialect, End, EventKind, Flow, Verdict};
+use ollm_protocol::{Dialect, End, EventKind, Flow, HookAnswer, Verdict};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use testkit::{json_value, text};
@@ -30,11 +30,11 @@ fn consents() -> [(&'static dyn Dialect, &'static str); 4] {
     ]
 }
 
-fn clean(verdict: Verdict) -> Answer {
-    Answer { verdict, ..Answer::default() }
+fn clean(verdict: Verdict) -> HookAnswer {
+    HookAnswer { verdict, ..HookAnswer::default() }
 }
 
-fn flow(flow: Flow) -> Answer {
+fn flow(flow: Flow) -> HookAnswer {
     clean(Verdict { flow, ..Verdict::default() })
 }
 
@@ -42,12 +42,12 @@ fn object(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn has_failed(answer: &Answer, why: &str) {
+fn has_failed(answer: &HookAnswer, why: &str) {
     let failure = answer.failure.as_deref().unwrap_or_default();
     assert!(failure.contains(why), "expected a failure with `{why}`, got {answer:?}");
 }
 
-fn is_refused(answer: &Answer, reason: &str) {
+fn is_refused(answer: &HookAnswer, reason: &str) {
     assert_eq!(answer.verdict.flow, Flow::Block, "{answer:?}");
     assert_eq!(answer.verdict.reasons, [reason], "{answer:?}");
 }
@@ -110,6 +110,8 @@ fn a_modification_is_a_patch_without_an_opinion() {
 #[test]
 fn a_question_is_for_a_person() {
     assert_eq!(said(AGENT, r#"{"decision":"ask","reason":"sure?"}"#), clean(Verdict::ask("sure?")));
+    let later = r#"{"hookSpecificOutput":{"permissionDecision":"defer","permissionDecisionReason":"sure?"}}"#;
+    assert_eq!(said(AGENT, later), clean(Verdict::ask("sure?")));
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn silence_is_consent_a_failure_or_nothing_by_dialect() {
         assert_eq!((answer.failure, answer.warnings), (None, vec!["the hook answered nothing".to_owned()]));
         has_failed(&said(GATE, silence), "the hook answered nothing");
         has_failed(&said(RPC, silence), "the hook answered nothing");
-        assert_eq!(said(AGENT, silence), Answer::default());
+        assert_eq!(said(AGENT, silence), HookAnswer::default());
     }
 }
 

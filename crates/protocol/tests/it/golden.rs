@@ -51,8 +51,7 @@ fn check_request(dialect: &dyn Dialect, case: &Value, request: &Value, shown: &s
         assert_eq!(Value::from(message), *error, "{shown}");
         return;
     }
-    let expected =
-        Event { kind: kind(&case["event"]["kind"]), data: case["event"]["data"].as_object().unwrap().clone() };
+    let expected = Event::unchecked(kind(&case["event"]["kind"]), pairs(case["event"]["data"].as_object().unwrap()));
     let read = read.unwrap();
     assert_eq!(read.event, expected, "{shown}");
     let written = json(&dialect.write_event(&expected, &HOOK));
@@ -76,13 +75,15 @@ fn verdicts(kind: EventKind) -> impl Iterator<Item = (&'static str, Verdict)> {
         ("halt", flow(Flow::Halt, "enough")),
         ("context", Verdict { context: vec!["remember this".to_owned()], ..Verdict::default() }),
         ("message", Verdict { messages: vec!["for you".to_owned()], ..Verdict::default() }),
-        ("modify", Verdict { patch, ..Verdict::default() }),
+        ("modify", Verdict { patch: patch.clone(), ..Verdict::default() }),
+        ("allow_modified", Verdict { flow: Flow::Allow, patch, ..Verdict::default() }),
         ("result", Verdict { result: Some("replaced".into()), ..Verdict::default() }),
         ("tools", Verdict { tools: Some(vec!["read_file".to_owned()]), ..Verdict::default() }),
         ("no_tools", Verdict { tools: Some(Vec::new()), ..Verdict::default() }),
     ];
     all.into_iter().filter(move |(name, _)| match *name {
         "modify" => kind == EventKind::BeforeTool,
+        "allow_modified" => kind == EventKind::ApprovalRequest,
         "result" => kind == EventKind::AfterTool,
         "tools" | "no_tools" => kind == EventKind::BeforeToolSelection,
         _ => true,
@@ -169,4 +170,8 @@ fn verdict(expect: &Map<String, Value>) -> Verdict {
         data: map("data"),
         metadata: map("metadata"),
     }
+}
+
+fn pairs(data: &serde_json::Map<String, Value>) -> impl Iterator<Item = (&str, Value)> {
+    data.iter().map(|(name, value)| (name.as_str(), value.clone()))
 }

@@ -56,6 +56,11 @@ fn each_error_names_its_field() {
             "matcher `mcp__.*` looks like a regular expression; write `re:mcp__.*`, or use names, `prefix*` and `|`",
         ),
         (
+            HookSpec { matcher: Some("startup".to_owned()), ..on(&["session_start"]) },
+            "matcher",
+            "matcher `startup` has nothing to look at: session_start has no tool and no name, so the hook would never run; leave it out, or write a condition (`if`) or, for files, `filePatterns`",
+        ),
+        (
             HookSpec { dialect: Some("klingon".to_owned()), ..spec() },
             "dialect",
             "unknown dialect `klingon`; known are ollm, gate, rpc and agent",
@@ -159,6 +164,11 @@ fn each_default_says_what_it_rests_on() {
     assert_eq!(own.on_failure, Setting { value: OnFailure::Ask, basis: Basis::Hook });
     let limits = LimitsSpec { time: Some(Timeout::Bare(200.0)), ..LimitsSpec::default() };
     assert_eq!(hook(HookSpec { limits, ..spec() }).timeout.value, Duration::from_millis(200));
+    // Of two bounds the smaller one holds.
+    for (timeout, wanted) in [(100.0, 100), (300.0, 200)] {
+        let both = HookSpec { limits, timeout: Some(Timeout::Bare(timeout)), ..spec() };
+        assert_eq!(hook(both).timeout.value, Duration::from_millis(wanted));
+    }
 }
 
 #[test]
@@ -449,7 +459,7 @@ fn a_word_that_stands_for_a_path_that_is_no_text_means_that_file_and_no_other() 
     assert_eq!(one.own_file(&word), Some(script.as_path()));
     assert_eq!(one.own_file(&input.to_string_lossy()), Some(input.as_path()));
     assert_eq!((one.own_file("/plain"), one.own_file("/odd\u{fffd}/other")), (None, None));
-    // Which of two that look the same is meant nobody knows.
+    // Of two that look the same, it is unknown which one is meant.
     assert_eq!(with(vec![path(b"/odd\xfe/guard.py")]).own_file(&word), None);
     assert_eq!(with(vec![script.clone()]).own_file(&word), Some(script.as_path()));
 }

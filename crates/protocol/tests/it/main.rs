@@ -23,28 +23,28 @@ mod schemas;
 mod scope;
 
 use ollm_protocol::dialect::Addressee;
-use ollm_protocol::{Answer, Dialect, End, EventKind, Output};
+use ollm_protocol::{Dialect, End, EventKind, HookAnswer, Output};
 use proptest::prelude::ProptestConfig;
 use serde_json::Value;
 
 /// The hook that events are written for.
-const HOOK: Addressee<'_> = Addressee { name: "safety-check", version: "1.0.0" };
+const HOOK: Addressee<'_> = Addressee::new("safety-check", "1.0.0");
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// What a hook that printed this and exited with 0 said at `before_tool`.
-fn said(dialect: &dyn Dialect, stdout: &str) -> Answer {
+fn said(dialect: &dyn Dialect, stdout: &str) -> HookAnswer {
     ended(dialect, End::Exited(0), stdout, "")
 }
 
 /// What a hook that ended like this said at `before_tool`.
-fn ended(dialect: &dyn Dialect, end: End, stdout: &str, stderr: &str) -> Answer {
+fn ended(dialect: &dyn Dialect, end: End, stdout: &str, stderr: &str) -> HookAnswer {
     said_at(dialect, EventKind::BeforeTool, end, stdout.as_bytes(), stderr.as_bytes())
 }
 
-fn said_at(dialect: &dyn Dialect, kind: EventKind, end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
+fn said_at(dialect: &dyn Dialect, kind: EventKind, end: End, stdout: &[u8], stderr: &[u8]) -> HookAnswer {
     dialect.read_verdict(kind, &Output { end, stdout, stderr })
 }
 

@@ -22,7 +22,7 @@ fn gate_event(mut event: Event) -> Event {
     }
     let word = match event.kind {
         EventKind::FileCreated => "created",
-        EventKind::FileEdited => "modified",
+        EventKind::FileEdited => "edited",
         EventKind::FileDeleted => "deleted",
         _ => return event,
     };
@@ -71,7 +71,7 @@ fn answer(dialect: &dyn Dialect, kind: EventKind, verdict: &Verdict) -> Verdict 
     answer.verdict
 }
 
-/// Nobody can be asked through a written verdict, and the turn does not end: what does not continue is refused.
+/// A written verdict cannot ask a person or end the turn: everything that does not continue is a refusal.
 fn refused_or(verdict: &Verdict, otherwise: Flow) -> Flow {
     if verdict.flow.continues() { otherwise } else { Flow::Block }
 }
@@ -148,9 +148,10 @@ fn agent_verdict(verdict: &Verdict, kind: EventKind) -> Verdict {
         return Verdict { flow: Flow::Block, reasons: one(&[reason.to_owned()]), ..Verdict::default() };
     }
     let patched = !verdict.patch.is_empty();
+    let is_changed = matches!(kind, EventKind::BeforeTool | EventKind::ApprovalRequest);
     Verdict {
         flow: if patched { Flow::NoOpinion } else { verdict.flow },
-        patch: if kind == EventKind::BeforeTool { verdict.patch.clone() } else { serde_json::Map::new() },
+        patch: if is_changed { verdict.patch.clone() } else { serde_json::Map::new() },
         messages: one(&verdict.messages),
         system_messages: one(&verdict.system_messages),
         context: if verdict.context.is_empty() { Vec::new() } else { vec![verdict.context.join("\n")] },

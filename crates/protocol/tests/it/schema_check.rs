@@ -1,6 +1,6 @@
 //! Whether values fit schemas: what each word of each draft demands, and that a full validator agrees.
 
-use ollm_protocol::schema::{Unfit, check};
+use ollm_protocol::schema::{SchemaMismatch, check};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const DRAFT_4: &str = "http://json-schema.org/draft-04/schema#";
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 const DRAFT_2019: &str = "https://json-schema.org/draft/2019-09/schema";
 
-fn verdict(schema: &Value, value: &Value) -> Result<Vec<String>, Unfit> {
+fn verdict(schema: &Value, value: &Value) -> Result<Vec<String>, SchemaMismatch> {
     check(value, schema.as_object().unwrap())
 }
 
@@ -21,7 +21,7 @@ fn holds(schema: Value, fitting: &[Value], others: &[Value]) {
         assert_eq!(verdict(&schema, value), Ok(Vec::new()), "{schema} {value}");
     }
     for value in others {
-        assert!(matches!(verdict(&schema, value), Err(Unfit::Broken { .. })), "{schema} {value}");
+        assert!(matches!(verdict(&schema, value), Err(SchemaMismatch::Broken { .. })), "{schema} {value}");
     }
 }
 
@@ -31,7 +31,7 @@ fn told(schema: Value, value: Value, text: &str) {
     assert_eq!(verdict(&schema, &value).unwrap_err().to_string(), text);
 }
 
-/// Nothing is wrong with the value as far as anybody can say, and this is what nobody can say.
+/// No fault of the value is found, and these points stay undecided.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 fn doubted(schema: Value, value: Value, notes: &[&str]) {
@@ -307,13 +307,13 @@ fn what_breaks_a_rule_is_told_with_its_place_and_what_is_wanted() {
 #[test]
 fn hostile_schemas_come_to_an_end() {
     let round = json!({"$ref": "#"});
-    assert_eq!(verdict(&round, &json!(1)), Err(Unfit::Endless));
+    assert_eq!(verdict(&round, &json!(1)), Err(SchemaMismatch::Endless));
     let mut bomb = serde_json::Map::new();
     for step in 0..60 {
         let next = json!({"$ref": format!("#/$defs/s{}", step + 1)});
         bomb.insert(format!("s{step}"), json!({"allOf": [next, next]}));
     }
-    assert_eq!(verdict(&json!({"$ref": "#/$defs/s0", "$defs": bomb}), &json!(1)), Err(Unfit::Endless));
+    assert_eq!(verdict(&json!({"$ref": "#/$defs/s0", "$defs": bomb}), &json!(1)), Err(SchemaMismatch::Endless));
     let large = "a".repeat(4 << 20);
     let slow = json!({"pattern": "(a?){200}a{200}b$"});
     assert!(matches!(verdict(&slow, &json!(large)), Ok(notes) if notes.len() == 1));
@@ -321,14 +321,17 @@ fn hostile_schemas_come_to_an_end() {
     assert!(matches!(verdict(&huge, &json!("a")), Ok(notes) if notes.len() == 1));
     let many: serde_json::Map<String, Value> =
         (0..3000).map(|n| (format!("(a{{100}}){{9}}{n}"), json!(true))).collect();
-    assert_eq!(verdict(&json!({"patternProperties": many}), &json!({"a": 1})), Err(Unfit::Endless));
+    assert_eq!(verdict(&json!({"patternProperties": many}), &json!({"a": 1})), Err(SchemaMismatch::Endless));
     let deep =
         (0..60).fold(json!({}), |inner, _| json!({"unevaluatedProperties": false, "allOf": [inner], "anyOf": [true]}));
-    assert!(verdict(&deep, &json!({})).is_err_and(|why| why == Unfit::Endless));
+    assert!(verdict(&deep, &json!({})).is_err_and(|why| why == SchemaMismatch::Endless));
     let dynamic: serde_json::Map<String, Value> = (0..2000)
         .map(|n| (n.to_string(), json!({"$id": format!("urn:{n}"), "$dynamicAnchor": format!("a{n}"), "$dynamicRef": format!("urn:{}#a{}", n + 1, n + 1)})))
         .collect();
-    assert!(verdict(&json!({"$ref": "urn:0", "$defs": dynamic}), &json!({})).is_err_and(|why| why == Unfit::Endless));
+    assert!(
+        verdict(&json!({"$ref": "urn:0", "$defs": dynamic}), &json!({}))
+            .is_err_and(|why| why == SchemaMismatch::Endless)
+    );
 }
 
 /// A schema of the words that servers use, and of those they hardly do.

@@ -1,4 +1,4 @@
-//! Whatever a dialect writes, its schemas describe.
+//! The schemas of a dialect describe all that it writes.
 
 use ollm_protocol::dialect::{all, event_schema};
 use ollm_protocol::{Dialect, Event, EventKind, Request};

@@ -1,43 +1,43 @@
-//! The position in the text: blanks, operators, keywords, redirections, here-documents.
+//! The lexer: reads blanks, operators, keywords, redirections and here-documents.
 
 use std::{cell::OnceCell, collections::VecDeque, ops::Range, rc::Rc};
 
-use super::{Context, DEEPEST, Findings, Parsed, Unreadable};
+use super::{Context, DEEPEST, Findings, ParseError, ParseResult};
 use crate::tree::{Piece, Redirect, Word, bare};
 
-/// The text and where we are in it.
+/// The text and the current position in it.
 pub(crate) struct Lexer {
-    letters: Vec<Letter>,
+    letters: Vec<SourceChar>,
     place: usize,
     depth: usize,
-    /// The offset behind the last letter.
+    /// The offset after the last letter.
     end: usize,
     /// Letters that look-ahead may still visit.
     budget: usize,
-    /// The parts of the text that are filled in later, in order.
+    /// The parts of the text that are replaced later, in order.
     holes: Rc<[Range<usize>]>,
-    /// What holds for every hole that is met now.
+    /// If set, the context of every hole from here on.
     pub(super) forbidden: Option<Context>,
-    /// How many `$(…)` and backticks we are in.
+    /// How many `$(…)` and backticks surround this position.
     pub(super) substitutions: usize,
     pub(super) findings: Findings,
-    /// Here-documents named on the current line.
-    pending: VecDeque<Pending>,
+    /// Here-documents announced on the current line.
+    pending: VecDeque<PendingHeredoc>,
     /// The redirections of the simple command just read.
     pub(super) redirects: Vec<Redirect>,
 }
 
-/// One character, and where in the whole text it stands.
+/// One character, and its offset in the whole text.
 #[derive(Clone, Copy)]
-pub(super) struct Letter {
+pub(super) struct SourceChar {
     pub(super) next: char,
     at: u32,
 }
 
-impl Letter {
-    fn new(next: char, at: usize) -> Letter {
-        // Nobody reads texts of gigabytes; places behind them would only be shown wrongly.
-        Letter { next, at: u32::try_from(at).unwrap_or(u32::MAX) }
+impl SourceChar {
+    fn new(next: char, at: usize) -> SourceChar {
+        // Texts of gigabytes do not occur; only the positions in messages would be wrong.
+        SourceChar { next, at: u32::try_from(at).unwrap_or(u32::MAX) }
     }
 
     fn at(self) -> usize {
@@ -45,30 +45,30 @@ impl Letter {
     }
 }
 
-struct Pending {
+struct PendingHeredoc {
     delimiter: String,
     strip_tabs: bool,
     expand: bool,
-    /// Where it was named.
+    /// The position of its announcement.
     place: usize,
     body: Rc<OnceCell<Word>>,
 }
 
-/// Stands for "no character": the text itself never contains it.
+/// Means "no character": the text itself never contains it.
 pub(super) const END: char = '\0';
 
-/// The character of a hole; elsewhere it is a character like any other.
+/// The character of a hole; outside holes it is an ordinary character.
 const HOLE: char = '\u{fffc}';
 
-/// The letters of a text. Most texts are plain, and each byte is a letter.
-fn letters(text: &str) -> Vec<Letter> {
+/// The letters of a text. Most texts are ASCII, where each byte is a letter.
+fn letters(text: &str) -> Vec<SourceChar> {
     if text.is_ascii() {
-        return text.bytes().enumerate().map(|(at, byte)| Letter::new(char::from(byte), at)).collect();
+        return text.bytes().enumerate().map(|(at, byte)| SourceChar::new(char::from(byte), at)).collect();
     }
-    text.char_indices().map(|(at, next)| Letter::new(next, at)).collect()
+    text.char_indices().map(|(at, next)| SourceChar::new(next, at)).collect()
 }
 
-fn letters_with_holes(text: &str, holes: &[Range<usize>]) -> Vec<Letter> {
+fn letters_with_holes(text: &str, holes: &[Range<usize>]) -> Vec<SourceChar> {
     let mut letters = Vec::with_capacity(text.len());
     let mut rest = holes.iter().peekable();
     let mut filled = 0;
@@ -78,7 +78,7 @@ fn letters_with_holes(text: &str, holes: &[Range<usize>]) -> Vec<Letter> {
         }
         let hole = rest.next_if(|hole| hole.start == at);
         filled = hole.map_or(filled, |hole| hole.end);
-        letters.push(Letter::new(if hole.is_some() { HOLE } else { next }, at));
+        letters.push(SourceChar::new(if hole.is_some() { HOLE } else { next }, at));
     }
     letters
 }
@@ -109,13 +109,17 @@ impl Lexer {
         }
     }
 
-    fn over(letters: Vec<Letter>, end: usize, state: Lexer) -> Lexer {
+    fn over(letters: Vec<SourceChar>, end: usize, state: Lexer) -> Lexer {
         let budget = letters.len().saturating_mul(8).saturating_add(1024);
         Lexer { letters, end, budget, ..state }
     }
 
-    /// Reads letters that were taken out of this text, as a text of their own.
-    pub(super) fn within<T>(&mut self, letters: Vec<Letter>, read: impl FnOnce(&mut Lexer) -> Parsed<T>) -> Parsed<T> {
+    /// Reads letters taken from this text as a separate text.
+    pub(super) fn within<T>(
+        &mut self,
+        letters: Vec<SourceChar>,
+        read: impl FnOnce(&mut Lexer) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         let state = Lexer {
             depth: self.depth,
             holes: Rc::clone(&self.holes),
@@ -130,7 +134,7 @@ impl Lexer {
         result
     }
 
-    /// The character so many places ahead.
+    /// The character this many places ahead.
     #[inline]
     pub(super) fn at(&self, ahead: usize) -> char {
         self.letters.get(self.place + ahead).map_or(END, |letter| letter.next)
@@ -144,7 +148,7 @@ impl Lexer {
         self.place
     }
 
-    /// Where in the whole text we are.
+    /// The current offset in the whole text.
     pub(super) fn offset(&self) -> usize {
         self.letters.get(self.place).map_or(self.end, |letter| letter.at())
     }
@@ -153,14 +157,14 @@ impl Lexer {
         self.place = (self.place + count).min(self.letters.len());
     }
 
-    /// The next character, eaten.
-    pub(super) fn take(&mut self) -> Option<Letter> {
+    /// Consumes the next character.
+    pub(super) fn take(&mut self) -> Option<SourceChar> {
         let next = self.letters.get(self.place).copied();
         self.place += usize::from(next.is_some());
         next
     }
 
-    /// The letters from here on that are like this and no holes, eaten and added to a text.
+    /// Consumes the letters from here on that satisfy `is_like` and are no holes, and appends them to a text.
     pub(super) fn take_run(&mut self, text: &mut String, is_like: fn(char) -> bool) {
         let rest = self.letters.get(self.place..).unwrap_or_default();
         let length = rest.iter().take_while(|letter| letter.next != HOLE && is_like(letter.next)).count();
@@ -181,24 +185,24 @@ impl Lexer {
         found
     }
 
-    /// The parenthesis that closes what was opened at this offset.
-    pub(super) fn close(&mut self, opened: usize) -> Parsed<()> {
+    /// Consumes the parenthesis that closes the one at this offset.
+    pub(super) fn close(&mut self, opened: usize) -> ParseResult<()> {
         self.skip_blanks();
         if self.eat(")") {
             return Ok(());
         }
         if self.at_end() {
-            return Err(Unreadable::Unclosed { opened: "a parenthesis", at: opened });
+            return Err(ParseError::Unclosed { opened: "a parenthesis", at: opened });
         }
         self.wrong("an operator")
     }
 
-    /// The error that names what stands here.
-    pub(super) fn wrong<T>(&self, construct: &'static str) -> Parsed<T> {
-        Err(Unreadable::Syntax { construct, at: self.offset() })
+    /// The error that names the construct at this position.
+    pub(super) fn wrong<T>(&self, construct: &'static str) -> ParseResult<T> {
+        Err(ParseError::Syntax { construct, at: self.offset() })
     }
 
-    /// Notes that shells read what stands here differently.
+    /// Notes that shells interpret the construct at this position differently.
     pub(super) fn unclear(&mut self, construct: &'static str) {
         self.unclear_at(construct, self.offset());
     }
@@ -207,23 +211,23 @@ impl Lexer {
         self.findings.unclear.get_or_insert((construct, at));
     }
 
-    /// The hole so many places ahead.
+    /// The hole this many places ahead.
     pub(super) fn hole(&self, ahead: usize) -> Option<usize> {
         self.letters.get(self.place + ahead).and_then(|letter| self.hole_of(*letter))
     }
 
-    pub(super) fn hole_of(&self, letter: Letter) -> Option<usize> {
+    pub(super) fn hole_of(&self, letter: SourceChar) -> Option<usize> {
         if letter.next != HOLE {
             return None;
         }
         self.holes.binary_search_by_key(&letter.at(), |hole| hole.start).ok()
     }
 
-    /// Runs one level deeper.
-    pub(super) fn nest<T>(&mut self, inner: impl FnOnce(&mut Lexer) -> Parsed<T>) -> Parsed<T> {
-        // A list and the command in it are two steps of one level.
+    /// Runs `inner` one level deeper.
+    pub(super) fn nest<T>(&mut self, inner: impl FnOnce(&mut Lexer) -> ParseResult<T>) -> ParseResult<T> {
+        // A list and the command in it are two steps but one level.
         if self.depth >= 2 * DEEPEST {
-            return Err(Unreadable::TooDeep { at: self.offset() });
+            return Err(ParseError::TooDeep { at: self.offset() });
         }
         self.depth += 1;
         let result = inner(self);
@@ -246,7 +250,7 @@ impl Lexer {
             match self.at(0) {
                 ' ' | '\t' => self.skip(1),
                 '\\' if self.at(1) == '\n' => {
-                    // Glued on both sides it could join two halves of a token.
+                    // A continuation with text on both sides could join two halves of a token.
                     let before = self.place.checked_sub(1).and_then(|place| self.letters.get(place));
                     let apart = before.is_none_or(|before| matches!(before.next, ' ' | '\t' | '\n'));
                     if !apart && !matches!(self.at(2), ' ' | '\t') {
@@ -280,8 +284,8 @@ impl Lexer {
         })
     }
 
-    /// Skips blanks and line ends; the here-documents of each line stand below it.
-    pub(super) fn skip_lines(&mut self) -> Parsed<()> {
+    /// Skips blanks and line ends, and reads the here-documents below each line.
+    pub(super) fn skip_lines(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks();
             if self.at(0) != '\n' {
@@ -304,7 +308,7 @@ impl Lexer {
             return false;
         }
         let mut end = keyword.chars().count();
-        // A line continuation behind it is nothing at all.
+        // A line continuation after it counts as nothing.
         while self.at(end) == '\\' && self.at(end + 1) == '\n' {
             end += 2;
         }
@@ -320,20 +324,20 @@ impl Lexer {
         seen
     }
 
-    /// The keyword that must follow in the compound command begun at this offset.
-    pub(super) fn need_keyword(&mut self, keyword: &str, opened: usize) -> Parsed<()> {
+    /// Consumes the required keyword of the compound command that began at this offset.
+    pub(super) fn need_keyword(&mut self, keyword: &str, opened: usize) -> ParseResult<()> {
         self.skip_lines()?;
         if self.eat_keyword(keyword) {
             return Ok(());
         }
         if self.at_end() {
-            return Err(Unreadable::Unclosed { opened: "a compound command", at: opened });
+            return Err(ParseError::Unclosed { opened: "a compound command", at: opened });
         }
         self.wrong("a compound command of unusual form")
     }
 
     /// A variable name.
-    pub(super) fn name(&mut self) -> Parsed<String> {
+    pub(super) fn name(&mut self) -> ParseResult<String> {
         self.skip_blanks();
         let mut name = String::new();
         while is_name(self.at(0), name.is_empty()) {
@@ -343,8 +347,8 @@ impl Lexer {
         if name.is_empty() { self.wrong("an unusual name") } else { Ok(name) }
     }
 
-    /// A function name behind `function`.
-    pub(super) fn function_name(&mut self) -> Parsed<String> {
+    /// A function name after `function`.
+    pub(super) fn function_name(&mut self) -> ParseResult<String> {
         self.skip_blanks();
         let mut name = String::new();
         while !ends_word(self.at(0)) && !matches!(self.at(0), '$' | '`' | '\\' | '"' | '\'') {
@@ -354,7 +358,7 @@ impl Lexer {
         if name.is_empty() || !ends_word(self.at(0)) { self.wrong("an unusual name") } else { Ok(name) }
     }
 
-    /// Whether a shell with arrays could look for the end of a subscript here.
+    /// Whether a shell with arrays could look for a subscript here.
     pub(super) fn opens_subscript(&self) -> bool {
         let mut length = 0;
         while is_name(self.at(length), length == 0) {
@@ -364,7 +368,7 @@ impl Lexer {
     }
 
     /// The name and subscript before `=` or `+=`, and how many letters they take.
-    pub(super) fn assigned_name(&self) -> Option<(String, Option<Vec<Letter>>, usize)> {
+    pub(super) fn assigned_name(&self) -> Option<(String, Option<Vec<SourceChar>>, usize)> {
         let mut length = 0;
         while is_name(self.at(length), length == 0) {
             length += 1;
@@ -397,8 +401,9 @@ impl Lexer {
         equals.then_some((name, subscript, length))
     }
 
-    /// Where the `((` just before `ahead` is closed by `))`, if it is: then it is arithmetic and not two subshells.
-    pub(super) fn arithmetic_end(&mut self, ahead: usize) -> Parsed<Option<usize>> {
+    /// The position of the `))` that closes the `((` just before `ahead`. If there is one, this is arithmetic and not
+    /// two subshells.
+    pub(super) fn arithmetic_end(&mut self, ahead: usize) -> ParseResult<Option<usize>> {
         let mut open = 2_usize;
         let mut ahead = ahead;
         let mut quote = None;
@@ -407,7 +412,7 @@ impl Lexer {
             if next == END {
                 return Ok(None);
             }
-            self.budget = self.budget.checked_sub(1).ok_or(Unreadable::TooDeep { at: self.offset() })?;
+            self.budget = self.budget.checked_sub(1).ok_or(ParseError::TooDeep { at: self.offset() })?;
             ahead += 1;
             match (quote, next) {
                 (Some(mark), next) if mark == next => quote = None,
@@ -425,8 +430,8 @@ impl Lexer {
         }
     }
 
-    /// The redirection that begins here, eaten.
-    pub(super) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
+    /// Consumes the redirection that begins here.
+    pub(super) fn redirect(&mut self) -> ParseResult<Option<Redirect>> {
         self.skip_blanks();
         let mut digits = 0;
         while self.at(digits).is_ascii_digit() {
@@ -461,12 +466,14 @@ impl Lexer {
                 bare(&target).is_some_and(|text| text.chars().all(|next| next.is_ascii_digit() || next == '-'));
             return Ok(Some(Redirect::Duplicate { target, input: false, writes: !copies }));
         }
-        if self.eat("&>>") || self.eat("&>") {
+        let both = [("&>>", true), ("&>", false)];
+        if let Some((_, appends)) = both.into_iter().find(|(operator, _)| self.eat(operator)) {
             self.unclear_at("`&>`, `|&` or `;&`", at);
-            return Ok(Some(Redirect::Write(self.target()?)));
+            return Ok(Some(Redirect::Write { file: self.target()?, appends }));
         }
-        if [">>", ">|", ">"].into_iter().any(|operator| self.eat(operator)) {
-            return Ok(Some(Redirect::Write(self.target()?)));
+        let one = [(">>", true), (">|", false), (">", false)];
+        if let Some((_, appends)) = one.into_iter().find(|(operator, _)| self.eat(operator)) {
+            return Ok(Some(Redirect::Write { file: self.target()?, appends }));
         }
         let writes = self.eat("<>");
         if writes || self.eat("<") {
@@ -475,7 +482,7 @@ impl Lexer {
         self.wrong("a redirection")
     }
 
-    /// Whether `{name}<` or the like stands here: for other shells it is a word before a redirection.
+    /// Whether `{name}<` or similar text is here: other shells read it as a word before a redirection.
     fn names_descriptor(&self) -> bool {
         if self.at(0) != '{' {
             return false;
@@ -488,14 +495,14 @@ impl Lexer {
         length > 1 && self.at(length) == '}' && matches!(self.at(length + 1), '<' | '>')
     }
 
-    fn target(&mut self) -> Parsed<Word> {
+    fn target(&mut self) -> ParseResult<Word> {
         match self.word()? {
             Some(word) => Ok(word),
             None => self.wrong("a redirection without a target"),
         }
     }
 
-    fn here_document(&mut self, input: bool) -> Parsed<Redirect> {
+    fn here_document(&mut self, input: bool) -> ParseResult<Redirect> {
         if self.substitutions > 0 {
             self.unclear("a here-document inside `$(…)`");
         }
@@ -514,7 +521,7 @@ impl Lexer {
                     delimiter.push_str(text);
                 }
                 _ => {
-                    return Err(Unreadable::Syntax { construct: "an unusual here-document end", at: word.span.start });
+                    return Err(ParseError::Syntax { construct: "an unusual here-document end", at: word.span.start });
                 }
             }
         }
@@ -523,12 +530,12 @@ impl Lexer {
         }
         let body = Rc::new(OnceCell::new());
         let place = self.place;
-        self.pending.push_back(Pending { delimiter, strip_tabs, expand, place, body: Rc::clone(&body) });
+        self.pending.push_back(PendingHeredoc { delimiter, strip_tabs, expand, place, body: Rc::clone(&body) });
         Ok(Redirect::Document { body, input })
     }
 
     /// Reads the here-documents of the line that just ended.
-    pub(super) fn read_documents(&mut self) -> Parsed<()> {
+    pub(super) fn read_documents(&mut self) -> ParseResult<()> {
         let named = self.pending.front().map(|pending| pending.place);
         let line = named.and_then(|place| self.letters.get(place..self.place.saturating_sub(1)));
         if line.unwrap_or_default().iter().any(|letter| letter.next == '\n') {
@@ -544,16 +551,16 @@ impl Lexer {
                 let text = letters.iter().map(|letter| letter.next).collect();
                 Word { pieces: vec![Piece::Quoted(text)], span }
             };
-            // A fresh cell is filled exactly once.
+            // A fresh cell is empty, so setting it succeeds.
             let _ = pending.body.set(word);
         }
         Ok(())
     }
 
-    fn document(&mut self, pending: &Pending) -> Parsed<Vec<Letter>> {
+    fn document(&mut self, pending: &PendingHeredoc) -> ParseResult<Vec<SourceChar>> {
         let mut text = Vec::new();
         loop {
-            // Shells warn, and take the end of the text for its end.
+            // Shells only warn, and end it at the end of the text.
             if self.at_end() {
                 self.unclear("a here-document that is never closed");
                 return Ok(text);
@@ -562,14 +569,14 @@ impl Lexer {
             if line.iter().map(|letter| letter.next).eq(pending.delimiter.chars()) {
                 return Ok(text);
             }
-            line.push(Letter::new('\n', self.offset()));
+            line.push(SourceChar::new('\n', self.offset()));
             text.append(&mut line);
         }
     }
 
-    /// One line, joined with the next ones where a backslash ends it and that counts.
-    fn line(&mut self, pending: &Pending) -> Vec<Letter> {
-        let mut line: Vec<Letter> = Vec::new();
+    /// One line, joined with the next ones where a backslash at its end continues it.
+    fn line(&mut self, pending: &PendingHeredoc) -> Vec<SourceChar> {
+        let mut line: Vec<SourceChar> = Vec::new();
         let mut fresh = true;
         let mut escaped = false;
         while let Some(letter) = self.take() {
@@ -598,17 +605,17 @@ impl Lexer {
     }
 }
 
-/// Whether a word cannot go on with this character.
+/// Whether this character ends a word.
 pub(super) fn ends_word(next: char) -> bool {
     matches!(next, END | ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>')
 }
 
-/// Whether a character means itself wherever it stands in a word.
+/// Whether a character has no special meaning anywhere in a word.
 pub(super) fn is_ordinary(next: char) -> bool {
     !ends_word(next) && !matches!(next, '\\' | '\'' | '"' | '$' | '`' | HOLE)
 }
 
-/// Whether a variable name can have this character.
+/// Whether a variable name can contain this character.
 pub(super) fn is_name(next: char, first: bool) -> bool {
     next == '_' || next.is_ascii_alphabetic() || (!first && next.is_ascii_digit())
 }

@@ -1,27 +1,27 @@
-//! The words of a line in which quotes and backslashes count, and nothing else does.
+//! Splits a line into words; only quotes and backslashes are special.
 
 use super::{
-    Parsed, Quoting, Unreadable,
+    ParseError, ParseResult, Quoting,
     lexer::{END, Lexer},
     word::{plain, quoted},
 };
 use crate::tree::{Piece, Word};
 
-/// What only a shell gives a meaning to.
+/// Characters that only a shell interprets.
 const SPECIAL: &[char] = &['|', '&', ';', '<', '>', '(', ')', '`', '$', '\n', '\r'];
 
-/// What the end of a line is between words.
+/// The meaning of a line end between words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineEnd {
-    /// A character that needs a shell; so does a comment, which is text here.
+    /// A character that needs a shell. Comments are text in this mode.
     Special,
-    /// A blank; comments reach up to it.
+    /// A blank; it ends a comment.
     Blank,
 }
 
 impl Lexer {
-    /// All words, and the first character among them that would need a shell.
-    pub(crate) fn literal_words(&mut self, end: LineEnd) -> Parsed<(Vec<Word>, Option<char>)> {
+    /// All words, and the first character that would need a shell.
+    pub(crate) fn literal_words(&mut self, end: LineEnd) -> ParseResult<(Vec<Word>, Option<char>)> {
         let mut words = Vec::new();
         let mut special = None;
         loop {
@@ -41,7 +41,7 @@ impl Lexer {
         }
     }
 
-    fn literal_word(&mut self, end: LineEnd, special: &mut Option<char>) -> Parsed<Word> {
+    fn literal_word(&mut self, end: LineEnd, special: &mut Option<char>) -> ParseResult<Word> {
         let mut word = Word::default();
         let start = self.offset();
         while !self.at_end() && !is_blank(self.at(0), end) {
@@ -65,7 +65,7 @@ impl Lexer {
         Ok(word)
     }
 
-    fn literal_quoted(&mut self, word: &mut Word, special: &mut Option<char>) -> Parsed<()> {
+    fn literal_quoted(&mut self, word: &mut Word, special: &mut Option<char>) -> ParseResult<()> {
         let opened = self.offset();
         self.skip(1);
         word.pieces.push(Piece::Quoted(String::new()));
@@ -74,7 +74,7 @@ impl Lexer {
                 continue;
             }
             match self.at(0) {
-                END => return Err(Unreadable::Unclosed { opened: "a double quote", at: opened }),
+                END => return Err(ParseError::Unclosed { opened: "a double quote", at: opened }),
                 '"' => {
                     self.skip(1);
                     return Ok(());

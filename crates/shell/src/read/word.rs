@@ -1,12 +1,12 @@
-//! The words of a script: quotes and expansions.
+//! Reads the words of a script: quotes and expansions.
 
 use super::{
-    Context, Parsed, Quoting, Unreadable,
-    lexer::{END, Letter, Lexer, ends_word, is_name, is_ordinary},
+    Context, ParseError, ParseResult, Quoting,
+    lexer::{END, Lexer, SourceChar, ends_word, is_name, is_ordinary},
 };
 use crate::tree::{List, Piece, Word};
 
-/// What surrounds an expansion.
+/// The quoting around an expansion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     /// Nothing: the result is split into fields.
@@ -23,12 +23,12 @@ impl Around {
     }
 }
 
-/// The operators of a `${…}` that every shell has; the longer ones first.
+/// The operators of `${…}` that all shells have; longer ones first.
 const OPERATORS: &[&str] = &[":-", ":=", ":?", ":+", "-", "=", "?", "+", "##", "#", "%%", "%"];
 
 impl Lexer {
-    /// The word that begins here, or nothing where none can begin.
-    pub(super) fn word(&mut self) -> Parsed<Option<Word>> {
+    /// The word that begins here; `None` where no word can begin.
+    pub(super) fn word(&mut self) -> ParseResult<Option<Word>> {
         self.skip_blanks();
         let process = matches!(self.at(0), '<' | '>') && self.at(1) == '(';
         if ends_word(self.at(0)) && !process {
@@ -38,7 +38,7 @@ impl Lexer {
     }
 
     /// The word from here on, which may be empty.
-    pub(super) fn attached_word(&mut self) -> Parsed<Word> {
+    pub(super) fn attached_word(&mut self) -> ParseResult<Word> {
         let mut word = Word::default();
         let start = self.offset();
         while self.piece(&mut word)? {}
@@ -47,7 +47,7 @@ impl Lexer {
     }
 
     /// The next piece of a word; false where the word ends.
-    fn piece(&mut self, word: &mut Word) -> Parsed<bool> {
+    fn piece(&mut self, word: &mut Word) -> ParseResult<bool> {
         if self.fill(word, Quoting::None) {
             return Ok(true);
         }
@@ -81,7 +81,7 @@ impl Lexer {
         Ok(true)
     }
 
-    /// The hole that stands here, as a piece of the word.
+    /// Adds the hole at this position as a piece of the word.
     pub(super) fn fill(&mut self, word: &mut Word, quoting: Quoting) -> bool {
         let Some(hole) = self.hole(0) else { return false };
         self.findings.place(hole, self.forbidden.unwrap_or(Context::Word(quoting)));
@@ -90,8 +90,8 @@ impl Lexer {
         true
     }
 
-    /// The words of `[[ … ]]`: operators are of no interest, expansions are.
-    pub(super) fn test(&mut self, opened: usize) -> Parsed<Vec<Word>> {
+    /// The words of `[[ … ]]`: only their expansions matter, not the operators.
+    pub(super) fn test(&mut self, opened: usize) -> ParseResult<Vec<Word>> {
         let mut words = Vec::new();
         loop {
             self.skip_lines()?;
@@ -99,7 +99,7 @@ impl Lexer {
                 return Ok(words);
             }
             match self.at(0) {
-                END => return Err(Unreadable::Unclosed { opened: "`[[`", at: opened }),
+                END => return Err(ParseError::Unclosed { opened: "`[[`", at: opened }),
                 '<' | '>' if self.at(1) == '(' => words.extend(self.word()?),
                 next if ends_word(next) => self.skip(1),
                 _ => words.push(self.attached_word()?),
@@ -107,8 +107,8 @@ impl Lexer {
         }
     }
 
-    /// The rest of `((…))` or `$((…))`, its opening eaten, up to the end that look-ahead found.
-    pub(super) fn arithmetic(&mut self, end: usize) -> Parsed<Word> {
+    /// The rest of `((…))` or `$((…))` after its opening, up to the end that look-ahead found.
+    pub(super) fn arithmetic(&mut self, end: usize) -> ParseResult<Word> {
         let outer = self.forbidden.replace(Context::Arithmetic);
         let mut word = Word::default();
         let start = self.offset();
@@ -128,7 +128,7 @@ impl Lexer {
                     open = if next == '(' { open + 1 } else { open - 1 };
                     self.skip(1);
                 }
-                // Whether these hide a parenthesis is more than anybody should have to know.
+                // Shells may differ on whether these hide a parenthesis.
                 '"' | '\'' | '\\' => return self.wrong("an unusual `$((…))`"),
                 next => {
                     let usual = is_name(next, false) || " \t\n+-*/%<>=!&|^~?:,$".contains(next);
@@ -141,8 +141,8 @@ impl Lexer {
         }
     }
 
-    /// The expansions in a text that is otherwise data: a here-document, a subscript.
-    pub(super) fn inner(&mut self, letters: Vec<Letter>) -> Parsed<Word> {
+    /// The expansions in a text that is otherwise data, such as a here-document or a subscript.
+    pub(super) fn inner(&mut self, letters: Vec<SourceChar>) -> ParseResult<Word> {
         self.within(letters, |lexer| {
             let mut word = Word::default();
             let start = lexer.offset();
@@ -154,8 +154,8 @@ impl Lexer {
         })
     }
 
-    /// One step through text in which only `$`, backticks and backslashes count.
-    fn expanded_char(&mut self, word: &mut Word) -> Parsed<()> {
+    /// Reads one character of text in which only `$`, backticks and backslashes are special.
+    fn expanded_char(&mut self, word: &mut Word) -> ParseResult<()> {
         if self.fill(word, Quoting::Double) {
             return Ok(());
         }
@@ -181,24 +181,25 @@ impl Lexer {
         Ok(())
     }
 
-    /// The letters from here on that are like this, eaten and added to the quoted text at the end of a word.
+    /// Consumes the letters from here on that satisfy `is_like`, and appends them to the quoted text at the end of a
+    /// word.
     fn take_into(&mut self, word: &mut Word, is_like: fn(char) -> bool) {
         if let Some(Piece::Quoted(text)) = word.pieces.last_mut() {
             self.take_run(text, is_like);
         }
     }
 
-    pub(super) fn single_quoted(&mut self, word: &mut Word) -> Parsed<()> {
+    pub(super) fn single_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         let opened = self.offset();
         self.skip(1);
-        // Empty quotes still make a word.
+        // Empty quotes also make a word.
         add(word, Piece::Quoted(String::new()));
         loop {
             if self.fill(word, Quoting::Single) {
                 continue;
             }
             match self.take().map(|letter| letter.next) {
-                None => return Err(Unreadable::Unclosed { opened: "a single quote", at: opened }),
+                None => return Err(ParseError::Unclosed { opened: "a single quote", at: opened }),
                 Some('\'') => return Ok(()),
                 Some(next) => {
                     quoted(word, next);
@@ -208,10 +209,10 @@ impl Lexer {
         }
     }
 
-    fn double_quoted(&mut self, word: &mut Word) -> Parsed<()> {
+    fn double_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         let opened = self.offset();
         self.skip(1);
-        // Most quotes are around one expansion.
+        // Most quotes contain a single expansion.
         if word.pieces.is_empty() && self.at(0) == '$' {
             word.pieces.reserve_exact(2);
         }
@@ -222,7 +223,7 @@ impl Lexer {
                     self.skip(1);
                     return Ok(());
                 }
-                END if self.at_end() => return Err(Unreadable::Unclosed { opened: "a double quote", at: opened }),
+                END if self.at_end() => return Err(ParseError::Unclosed { opened: "a double quote", at: opened }),
                 '\\' => self.quoted_escape(word, &['$', '`', '"', '\\']),
                 '`' => {
                     let list = self.backquoted(Around::Quotes)?;
@@ -242,8 +243,8 @@ impl Lexer {
         }
     }
 
-    /// A backslash outside quotes and what it protects.
-    pub(super) fn escape(&mut self, word: &mut Word) -> Parsed<()> {
+    /// A backslash outside quotes, and the character it protects.
+    pub(super) fn escape(&mut self, word: &mut Word) -> ParseResult<()> {
         let at = self.offset();
         self.skip(1);
         if let Some(hole) = self.hole(0) {
@@ -252,8 +253,8 @@ impl Lexer {
             return Ok(());
         }
         match self.take() {
-            None => return Err(Unreadable::Syntax { construct: "a backslash at the end", at }),
-            Some(Letter { next: '\n', .. }) => {
+            None => return Err(ParseError::Syntax { construct: "a backslash at the end", at }),
+            Some(SourceChar { next: '\n', .. }) => {
                 if !matches!(self.at(0), ' ' | '\t') {
                     self.unclear_at("a line continuation within a word", at);
                 }
@@ -271,7 +272,7 @@ impl Lexer {
         }
         match self.at(0) {
             '\n' => {
-                // To some shells the name of the variable goes on in the next line.
+                // Some shells continue the variable's name on the next line.
                 if matches!(word.last(), Some(Piece::Variable { .. } | Piece::Parameter { .. })) {
                     self.unclear_at("a line continuation within a word", at);
                 }
@@ -285,8 +286,8 @@ impl Lexer {
         }
     }
 
-    /// The expansion that the `$` here begins, if it begins one.
-    fn dollar(&mut self, around: Around) -> Parsed<Option<Piece>> {
+    /// The expansion that begins with the `$` here, if there is one.
+    fn dollar(&mut self, around: Around) -> ParseResult<Option<Piece>> {
         if let Some(hole) = self.hole(1) {
             self.findings.place(hole, Context::AfterDollar);
             return Ok(None);
@@ -305,6 +306,10 @@ impl Lexer {
                 self.unclear_at("an unusual `$((…))`", at);
             }
             return Ok(Some(Piece::Output { list, quoted: is_quoted }));
+        }
+        // Some shells run the commands inside.
+        if next == '{' && matches!(self.at(2), ' ' | '\t' | '\n' | '|') {
+            return self.wrong("`${ …; }`");
         }
         if next == '{' {
             return self.nest(|lexer| lexer.parameter(around)).map(Some);
@@ -334,10 +339,10 @@ impl Lexer {
             self.skip(1);
             let mut word = Word::default();
             self.double_quoted(&mut word)?;
-            // Translated text: what it becomes depends on the locale.
+            // This is translated text, which depends on the locale.
             return Ok(Some(Piece::Opaque(word)));
         }
-        // `$[` is arithmetic of old; a continued line could still make it any of the above.
+        // `$[` is old arithmetic notation; a line continuation could still turn it into another expansion.
         if next == '[' {
             return self.wrong("`$[`");
         }
@@ -348,14 +353,14 @@ impl Lexer {
     }
 
     /// The list in `(…)`.
-    fn substitution(&mut self) -> Parsed<List> {
+    fn substitution(&mut self) -> ParseResult<List> {
         let opened = self.offset();
         self.skip(1);
         let waiting = self.waiting();
         self.substitutions += 1;
         let list = self.list(&[])?;
         self.substitutions -= 1;
-        // Where the text of a here-document stands whose line ends outside the parentheses, shells disagree.
+        // Shells disagree on where a here-document continues whose line ends outside the parentheses.
         if self.waiting() > waiting {
             return self.wrong("a here-document inside `$(…)`");
         }
@@ -363,12 +368,12 @@ impl Lexer {
         Ok(list)
     }
 
-    fn backquoted(&mut self, around: Around) -> Parsed<List> {
+    fn backquoted(&mut self, around: Around) -> ParseResult<List> {
         let opened = self.offset();
         self.skip(1);
         let mut text = Vec::new();
         loop {
-            let letter = self.take().ok_or(Unreadable::Unclosed { opened: "a backtick", at: opened })?;
+            let letter = self.take().ok_or(ParseError::Unclosed { opened: "a backtick", at: opened })?;
             if let Some(hole) = self.hole_of(letter) {
                 self.findings.place(hole, Context::Backticks);
             }
@@ -393,7 +398,7 @@ impl Lexer {
     }
 
     /// `${…}`
-    fn parameter(&mut self, around: Around) -> Parsed<Piece> {
+    fn parameter(&mut self, around: Around) -> ParseResult<Piece> {
         let opened = self.offset();
         self.skip(2);
         let quoted = around.is_quoted();
@@ -430,7 +435,7 @@ impl Lexer {
             if self.at(0) != '!' {
                 name.push(self.at(0));
             }
-            // Eaten also where it is unusual, so that it is not taken for an expansion.
+            // Consumed even if unusual, so that it is not read as an expansion.
             self.skip(1);
         }
         if let Some(hole) = self.hole(0) {
@@ -446,7 +451,7 @@ impl Lexer {
         (name, operator.unwrap_or_default())
     }
 
-    /// Whether a `#` here asks for the length of the parameter behind it.
+    /// Whether a `#` here requests the length of the parameter after it.
     fn is_length(&self) -> bool {
         if self.at(0) != '#' {
             return false;
@@ -459,8 +464,8 @@ impl Lexer {
         behind > 1 && self.at(behind) == '}'
     }
 
-    /// The next piece behind the operator of a `${…}`; false at its closing brace.
-    fn operand(&mut self, word: &mut Word, around: Around, opened: usize) -> Parsed<bool> {
+    /// The next piece after the operator of `${…}`; false at its closing brace.
+    fn operand(&mut self, word: &mut Word, around: Around, opened: usize) -> ParseResult<bool> {
         let quoting = match around {
             Around::Nothing => Quoting::None,
             Around::Quotes => Quoting::Double,
@@ -471,7 +476,7 @@ impl Lexer {
         }
         match self.at(0) {
             '}' => return Ok(false),
-            END if self.at_end() => return Err(Unreadable::Unclosed { opened: "`${`", at: opened }),
+            END if self.at_end() => return Err(ParseError::Unclosed { opened: "`${`", at: opened }),
             '{' => {
                 self.unclear("a brace inside `${…}`");
                 self.expanded_char(word)?;
@@ -482,7 +487,7 @@ impl Lexer {
                 }
                 self.nest(|lexer| lexer.double_quoted(word))?;
             }
-            // Inside double quotes it quotes for some operators and not for others.
+            // Inside double quotes, a quote here is special for some operators and not for others.
             '\'' if around.is_quoted() => return self.wrong("a quote inside a quoted `${…}`"),
             '\'' => self.single_quoted(word)?,
             '\\' => self.escape(word)?,
@@ -495,8 +500,8 @@ impl Lexer {
         Ok(true)
     }
 
-    /// The rest of `$'…'`, decoded.
-    fn ansi(&mut self) -> Parsed<String> {
+    /// The rest of `$'…'`, with escapes decoded.
+    fn ansi(&mut self) -> ParseResult<String> {
         let mut text = String::new();
         loop {
             match self.take().map(|letter| letter.next) {
@@ -508,8 +513,8 @@ impl Lexer {
         }
     }
 
-    fn ansi_escape(&mut self) -> Parsed<char> {
-        let Some(Letter { next, .. }) = self.take() else { return self.wrong("`$'…'` or `$\"…\"`") };
+    fn ansi_escape(&mut self) -> ParseResult<char> {
+        let Some(SourceChar { next, .. }) = self.take() else { return self.wrong("`$'…'` or `$\"…\"`") };
         Ok(match next {
             'n' => '\n',
             't' => '\t',
@@ -531,21 +536,21 @@ impl Lexer {
         })
     }
 
-    fn code(&mut self, radix: u32, most: usize) -> Parsed<char> {
+    fn code(&mut self, radix: u32, most: usize) -> ParseResult<char> {
         if !self.at(0).is_digit(radix) {
             return self.wrong("`$'…'` or `$\"…\"`");
         }
         self.code_from(0, radix, most)
     }
 
-    fn code_from(&mut self, start: u32, radix: u32, most: usize) -> Parsed<char> {
+    fn code_from(&mut self, start: u32, radix: u32, most: usize) -> ParseResult<char> {
         let mut code = start;
         for _ in 0..most {
             let Some(digit) = self.at(0).to_digit(radix) else { break };
             code = code.wrapping_mul(radix).wrapping_add(digit);
             self.skip(1);
         }
-        // A NUL ends the text in bash, a byte above ASCII depends on the encoding.
+        // In bash a NUL ends the text; a byte above ASCII depends on the encoding.
         match char::from_u32(code).filter(|&decoded| decoded != END) {
             Some(decoded) => Ok(decoded),
             None => self.wrong("`$'…'` or `$\"…\"`"),
@@ -553,7 +558,7 @@ impl Lexer {
     }
 }
 
-/// Whether `$` and this character is a parameter of the shell's own.
+/// Whether `$` and this character is a special parameter.
 fn is_special(next: char) -> bool {
     matches!(next, '@' | '*' | '#' | '?' | '-' | '$' | '!')
 }
@@ -563,13 +568,13 @@ pub(super) fn plain(word: &mut Word, next: char) {
         text.push(next);
         return;
     }
-    // Few words are longer.
+    // Few names are longer.
     let mut text = String::with_capacity(16);
     text.push(next);
     add(word, Piece::Plain(text));
 }
 
-/// Most words have one piece.
+/// Adds a piece to a word. Most words have one piece.
 fn add(word: &mut Word, piece: Piece) {
     if word.pieces.capacity() == 0 {
         word.pieces.reserve_exact(1);

@@ -1,19 +1,22 @@
-//! Judges a simple command by its words: would some program run a value as code, or let it choose what is run?
+//! Checks a simple command by its words: would some program run a value as code, or let a value choose what runs?
 
 use super::{Argument, HOLE, Position, Refusal};
+use crate::shells::{is_shell, program_stem};
+use crate::variables::program_variable;
+use crate::wrapper::{OptionValue, Wrapper, wrapper_named};
 
-/// The words of a simple command, and what is known of its standard input.
+/// The words of a simple command, and what is known about its standard input.
 #[derive(Debug, Default)]
 pub(super) struct Command {
     pub(super) words: Vec<Argument>,
-    /// Standard input is redirected to something the script names.
+    /// The script redirects standard input to something it names.
     pub(super) input: bool,
-    /// The hole that decides what standard input holds.
+    /// The hole that determines the content of standard input.
     pub(super) input_hole: Option<usize>,
 }
 
 impl Command {
-    /// A builtin that makes later text mean something else than is written, or computes with what variables hold.
+    /// A builtin that changes the meaning of later text, or that computes with the content of variables.
     pub(super) fn redefines(&self) -> Option<&'static str> {
         let mut words = self.words.iter().map(|word| word.text.as_str());
         match words.find(|word| !["command", "builtin", ""].contains(word))? {
@@ -52,7 +55,7 @@ struct Interpreter {
 enum Program {
     /// A script file; standard input if there is none. Options end there, or after the code.
     File,
-    /// A script file; standard input if there is none. Options go on after the code.
+    /// A script file; standard input if there is none. Options continue after the code.
     FileThenOptions,
     /// The first operand is the code.
     Operand,
@@ -144,90 +147,29 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
-/// The names of those whose first operand is code.
+/// Programs whose first operand is code.
 const OPERAND_PROGRAMS: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed", "gsed"];
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash"];
-
-/// Programs that hand all their arguments to a shell.
+/// Programs that pass all their arguments to a shell.
 const EVALUATORS: &[&str] = &["eval", "trap", "ssh", "su", "watch", "parallel"];
 
-/// Programs that run the rest of their arguments as a command: the options that take the next word, and how many
-/// operands come before the command.
-const WRAPPERS: &[(&str, &str, usize)] = &[
-    ("env", "uCS", 0),
-    ("exec", "a", 0),
-    ("command", "", 0),
-    ("builtin", "", 0),
-    ("nohup", "", 0),
-    ("sudo", "ugpCDRTUhrtc", 0),
-    ("doas", "uC", 0),
-    ("timeout", "sk", 1),
-    ("nice", "n", 0),
-    ("ionice", "cnpPu", 0),
-    ("xargs", "IinPLsEdaJRS", 0),
-    ("time", "fo", 0),
-    ("setsid", "", 0),
-    ("stdbuf", "ioe", 0),
-    ("chroot", "", 1),
-    ("flock", "wE", 1),
-    ("busybox", "", 0),
-    ("caffeinate", "tw", 0),
-    ("npx", "p", 0),
-    ("bunx", "p", 0),
-    ("uvx", "p", 0),
-];
-
-/// Builtins whose arguments are names of variables; some shells run code they find in a name.
+/// Builtins whose arguments are names of variables; some shells run code inside a name.
 const NAMERS: &[&str] = &["read", "unset", "getopts", "mapfile", "readarray"];
 
 const DECLARERS: &[&str] = &["export", "readonly", "local"];
 
-/// Environment variables that decide what is run.
-const DECIDING: &[&str] = &[
-    "PATH",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PS4",
-    "SHELL",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "DYLD_INSERT_LIBRARIES",
-    "DYLD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PERL5OPT",
-    "PERL5LIB",
-    "RUBYOPT",
-    "RUBYLIB",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_PAGER",
-    "GIT_EDITOR",
-    "GIT_EXTERNAL_DIFF",
-];
-
-/// Judges a command; `earlier` is the last hole of the script so far.
+/// Checks a command; `earlier` is the last hole of the script before it.
 pub(super) fn check(command: &Command, earlier: Option<usize>) -> Result<(), Refusal> {
     let stdin = Stdin { known: command.input, hole: command.input_hole.or(earlier) };
     line(&command.words, stdin)?;
-    // An unquoted expansion that turns out empty is no word at all, and the next one takes its place.
+    // An unquoted empty expansion is no word at all, and the next word takes its place.
     let lasting: Vec<Argument> = command.words.iter().filter(|word| !word.vanishes()).cloned().collect();
     line(&lasting, stdin)
 }
 
 fn line(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     invocation(words, stdin)?;
-    // A wrapper that is not known may hide an interpreter further on; there only certain hits count.
+    // An unknown wrapper may run an interpreter from a later word; there only certain matches count.
     for start in 1..words.len() {
         let words = words.get(start..).unwrap_or_default();
         let runs_operand = words.first().is_some_and(|word| OPERAND_PROGRAMS.contains(&basename(&word.text)));
@@ -241,11 +183,7 @@ fn line(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn decides_what_runs(name: &str) -> bool {
-    DECIDING.contains(&name)
-}
-
-/// Where a program that is given no script reads one.
+/// The standard input, from which a program without a script reads its code.
 #[derive(Clone, Copy)]
 struct Stdin {
     known: bool,
@@ -253,7 +191,7 @@ struct Stdin {
 }
 
 impl Stdin {
-    /// Refuses a program that would take its code from what a value may have flowed into.
+    /// Refuses a program that would read its code from input that may contain a value.
     fn runs(self, program: &str) -> Result<(), Refusal> {
         match self.hole.filter(|_| !self.known) {
             Some(hole) => Err(Refusal { hole, position: Position::Stdin(program.to_owned()) }),
@@ -262,7 +200,7 @@ impl Stdin {
     }
 }
 
-/// Words at the place of a command.
+/// Checks words in the position of a command.
 fn invocation(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let Some((first, arguments)) = words.split_first() else {
         return Ok(());
@@ -271,9 +209,6 @@ fn invocation(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let name = basename(&first.text);
     if name.is_empty() {
         return unknown_program(arguments);
-    }
-    if let Some((_, values, operands)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) {
-        return wrapper(name, arguments, &Wrapped { values, operands: *operands, stdin });
     }
     match name {
         "." | "source" => arguments.iter().take(1).try_for_each(|word| refuse(word, || Position::Script(name.into()))),
@@ -287,7 +222,10 @@ fn invocation(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
             arguments.iter().try_for_each(|word| refuse(word, || Position::Name(name.into())))
         }
         _ if DECLARERS.contains(&name) => declaration(name, arguments),
-        _ => interpreter(words, stdin),
+        _ => match wrapper_named(name) {
+            Some(wrapper) => wrapped(wrapper, arguments, stdin),
+            None => interpreter(words, stdin),
+        },
     }
 }
 
@@ -299,7 +237,7 @@ fn basename(text: &str) -> &str {
     text.rsplit('/').next().unwrap_or_default()
 }
 
-/// A program only the shell knows, such as `$PYTHON`: the usual options for code count.
+/// An unknown program such as `$PYTHON`: the usual options for code are assumed.
 fn unknown_program(arguments: &[Argument]) -> Result<(), Refusal> {
     let options = ["-c", "-e", "-E", "-r", "-p", "-lc", "-ec", "--eval", "--command"];
     arguments
@@ -309,13 +247,9 @@ fn unknown_program(arguments: &[Argument]) -> Result<(), Refusal> {
         .try_for_each(|(_, code)| refuse(code, || Position::Code("an unknown program".to_owned())))
 }
 
-struct Wrapped<'a> {
-    values: &'a str,
-    operands: usize,
-    stdin: Stdin,
-}
-
-fn wrapper(name: &str, arguments: &[Argument], wrapped: &Wrapped<'_>) -> Result<(), Refusal> {
+/// The command after a wrapper, its options and its operands.
+fn wrapped(wrapper: &Wrapper, arguments: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
+    let name = wrapper.name;
     let looks_up = name == "command" && arguments.iter().take(1).any(|word| ["-v", "-V"].contains(&word.text.as_str()));
     if looks_up {
         return Ok(());
@@ -325,19 +259,19 @@ fn wrapper(name: &str, arguments: &[Argument], wrapped: &Wrapped<'_>) -> Result<
     if splits {
         return arguments.iter().try_for_each(|word| refuse(word, || Position::Code(name.to_owned())));
     }
-    let mut operands = wrapped.operands;
+    let mut operands = wrapper.operands;
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
         let assigned = word.assigned().filter(|_| ["env", "sudo", "time", "doas"].contains(&name));
         if let Some(variable) = assigned {
-            if decides_what_runs(variable) {
+            if program_variable(variable).is_some() {
                 refuse(word, || Position::Environment(variable.to_owned()))?;
             }
             rest = after;
         } else if word.text.starts_with('-') && word.text != "-" {
             refuse(word, || Position::Command)?;
             rest = after;
-            if takes_next(&word.text, wrapped.values) {
+            if wrapper.option(&word.text, false).is_some_and(|option| option.value == OptionValue::Next) {
                 rest.iter().take(1).try_for_each(|value| refuse(value, || Position::Command))?;
                 rest = rest.get(1..).unwrap_or_default();
             }
@@ -350,18 +284,18 @@ fn wrapper(name: &str, arguments: &[Argument], wrapped: &Wrapped<'_>) -> Result<
         }
     }
     if name == "xargs" {
-        // Its own input is split into arguments, and with -I put into the code of an inner shell.
+        // It splits its own input into arguments, and with -I inserts it into the code of an inner shell.
         let replaces =
             arguments.iter().any(|word| ["-I", "-i", "-J", "--replace"].iter().any(|flag| word.text.starts_with(flag)));
-        let shell = rest.first().is_some_and(|word| SHELLS.contains(&basename(&word.text)));
+        let shell = rest.first().is_some_and(|word| is_shell(&word.text));
         if replaces && shell {
-            wrapped.stdin.runs("xargs")?;
+            stdin.runs("xargs")?;
         }
     }
-    invocation(rest, wrapped.stdin)
+    invocation(rest, stdin)
 }
 
-/// Whether a cluster of short options ends in one that takes the next word.
+/// Whether a cluster of short options ends in one whose value is the next word.
 fn takes_next(option: &str, values: &str) -> bool {
     !option.starts_with("--") && option.len() > 1 && option.chars().last().is_some_and(|last| values.contains(last))
 }
@@ -380,7 +314,7 @@ fn format(arguments: &[Argument]) -> Result<(), Refusal> {
     }
 }
 
-/// `[ -v name ]` runs code it finds in a name, and two values side by side could be just that.
+/// `[ -v name ]` runs code inside a name, and two adjacent values could form exactly that.
 fn condition(name: &str, arguments: &[Argument]) -> Result<(), Refusal> {
     arguments
         .iter()
@@ -412,11 +346,10 @@ fn interpreter(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
         return Ok(());
     };
     let name = basename(&first.text);
-    if SHELLS.contains(&name) {
+    if is_shell(name) {
         return shell(name, arguments, stdin);
     }
-    // Versions are part of many names: python3.12, lua5.4, awk.
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let stem = program_stem(name);
     let known = |interpreter: &&Interpreter| interpreter.names.iter().any(|known| *known == name || *known == stem);
     match INTERPRETERS.iter().find(known) {
         Some(known) => other(known, name, arguments, stdin),
@@ -493,7 +426,7 @@ fn other(known: &Interpreter, name: &str, arguments: &[Argument], stdin: Stdin) 
             let value = takes_next(text, known.values).then(|| rest.next()).flatten();
             std::iter::once(word).chain(value).try_for_each(|word| option(known, name, word))?;
         } else if text.is_empty() && known.program == Program::OperandThenOptions {
-            // The empty suffix of a BSD `sed -i ''`.
+            // This is the empty suffix of a BSD `sed -i ''`.
         } else {
             let operand = matches!(known.program, Program::Operand | Program::OperandThenOptions);
             if !code && operand {
@@ -513,7 +446,7 @@ fn other(known: &Interpreter, name: &str, arguments: &[Argument], stdin: Stdin) 
     if code || checks { Ok(()) } else { stdin.runs(name) }
 }
 
-/// `awk -v name={{x}}` is the way to hand awk a value; every other option of an interpreter stays the author's.
+/// `awk -v name={{x}}` is the proper way to pass a value to awk; values in other options of an interpreter are refused.
 fn option(known: &Interpreter, name: &str, word: &Argument) -> Result<(), Refusal> {
     let assigns = word.assigned().is_some() && known.program == Program::Operand;
     if assigns { Ok(()) } else { refuse(word, || Position::Option(name.to_owned())) }
@@ -530,7 +463,7 @@ impl Interpreter {
         self.long.contains(&text) || self.code_letter(text).is_some_and(|at| at + 1 == text.len())
     }
 
-    /// Where in a cluster of short options the one that carries code stands.
+    /// The position of the letter that carries code in a cluster of short options.
     fn code_letter(&self, text: &str) -> Option<usize> {
         let cluster = text.strip_prefix('-')?;
         let at = cluster.find(|c| [self.code, self.values, self.glued].concat().contains(c))?;

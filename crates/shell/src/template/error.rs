@@ -1,18 +1,18 @@
-//! What can be wrong with a script that has holes, in words that name the place and the way out.
+//! Errors in scripts with holes. Messages name the place and what to do.
 
 use std::fmt;
 
 /// Why values cannot be put into a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// The hole stands where its value could not be kept as plain data.
+    /// The hole is in a place where its value could not stay plain data.
     #[error("`{hole}` at {at} stands {position}; {}", position.way_out())]
     Position {
-        /// The hole, by its name.
+        /// The name of the hole.
         hole: String,
-        /// Where it stands.
+        /// Its position.
         at: Spot,
-        /// What stands there.
+        /// The kind of the place.
         position: Position,
     },
     /// The script uses a construct that shells read differently, so no hole in it can be placed safely.
@@ -23,7 +23,7 @@ pub enum PlaceError {
     Unclear {
         /// The construct.
         construct: &'static str,
-        /// Where it stands.
+        /// Its position.
         at: Spot,
     },
     /// A quote, brace or parenthesis is never closed.
@@ -37,7 +37,7 @@ pub enum PlaceError {
     /// Quotes, braces and parentheses are nested too deeply.
     #[error("the script nests too deeply at {at}; move it into a script file")]
     TooDeep {
-        /// Where the limit was passed.
+        /// The position where the limit was exceeded.
         at: Spot,
     },
     /// The script is too long.
@@ -51,7 +51,7 @@ pub enum PlaceError {
     Nul,
 }
 
-/// A place in a text, counted from 1 in characters.
+/// A position in a text, counted from 1 in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// The line.
@@ -60,7 +60,7 @@ pub struct Spot {
     pub column: usize,
 }
 
-/// Where in a shell script a value cannot be kept as plain data.
+/// A place in a shell script where a value cannot stay plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
     /// `$(( … ))`, or a variable used there.
@@ -81,7 +81,7 @@ pub enum Position {
     NestedPattern,
     /// The target of `>&` or `<&`, which bash expands twice.
     Descriptor,
-    /// The program to be run.
+    /// The program of a command.
     Command,
     /// The script file that this program runs.
     Script(String),
@@ -95,7 +95,7 @@ pub enum Position {
     Name(String),
     /// The format word of `printf`.
     Format,
-    /// The value of an environment variable that decides what is run.
+    /// The value of an environment variable that decides what runs.
     Environment(String),
 }
 

@@ -1,4 +1,4 @@
-//! Where holes may stand. A hole is written `{{x}}` here, and filled with a reference to `T1`, `T2`, ….
+//! Tests where holes may stand. A hole is written `{{x}}` here, and filled with a reference to `T1`, `T2`, ….
 
 use super::*;
 
@@ -210,6 +210,9 @@ fn a_value_never_becomes_code_of_a_known_interpreter() {
         ("/bin/bash -euo pipefail -c \"e {{x}}\"", "bash"),
         ("dash -c -x 'e {{x}}'", "dash"),
         ("zsh -lc 'e {{x}}' name", "zsh"),
+        ("yash -c 'e {{x}}'", "yash"),
+        ("tcsh -c 'e {{x}}'", "tcsh"),
+        ("/bin/ksh93 -c 'e {{x}}'", "ksh93"),
         ("env A=1 sh -c 'e {{x}}'", "sh"),
         ("sudo -u me timeout -s KILL 5 ksh -c {{x}}", "ksh"),
         ("xargs -n 1 sh -c 'e {{x}}'", "sh"),
@@ -361,7 +364,7 @@ fn a_value_is_followed_to_where_it_runs() {
     for text in ["v={{x}}; sh <<E\n$v\nE", "{ sh; } < {{x}}", "sh <f <{{x}}", "exec 3<{{x}}; sh <&3"] {
         assert_eq!(position(text), Some(Position::Stdin("sh".into())), "{text}");
     }
-    // To some shells the name goes on behind the backslash.
+    // Some shells continue the name after the backslash.
     assert!(matches!(filled("ab={{x}}; eval \"$a\\\nb\""), Err(PlaceError::Unclear { .. })));
 }
 

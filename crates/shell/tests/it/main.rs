@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ollm_shell::{Body, List, Piece, Unreadable, Word, parse, shell_word, split};
+use ollm_shell::{Body, List, ParseError, Piece, Word, parse, shell_word, split};
 use proptest::prelude::*;
 
 /// Scraps of words and of what stands between them; nothing in them is expanded.
@@ -48,7 +48,7 @@ fn given(shell: &str, script: &str) -> Option<Vec<Vec<String>>> {
     Some(commands)
 }
 
-/// The words of every command in the tree, as far as they are all text.
+/// The words of every command in the tree, if they are all text.
 fn read(script: &str) -> Option<Vec<Vec<String>>> {
     let list = parse(script, 0).ok()?;
     let [step] = list.as_slice() else { return None };
@@ -185,6 +185,6 @@ fn depth_is_bounded_and_length_costs_no_more_than_its_share() {
     }
     let nested = |depth: usize| format!("{}e{}", "( ".repeat(depth), " )".repeat(depth));
     assert!(parse(&nested(90), 0).is_ok());
-    assert!(matches!(parse(&nested(200), 0), Err(Unreadable::TooDeep { .. })));
+    assert!(matches!(parse(&nested(200), 0), Err(ParseError::TooDeep { .. })));
     assert!(parse(&format!("e {}", "'a b' ".repeat(200_000)), 0).is_ok());
 }

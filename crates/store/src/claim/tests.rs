@@ -26,7 +26,7 @@ impl World {
         self.folder().join(digest_bytes(work.as_bytes()).hex())
     }
 
-    /// Asks for a piece of work so many minutes from now.
+    /// Claims a piece of work as if this many minutes had passed.
     fn take_at(&self, work: &str, minutes: u64, patience: Duration) -> Result<Turn, FileError> {
         let claims = Claims { folder: &self.folder(), fresh: FRESH, largest: LARGEST };
         claims.take(&digest_bytes(work.as_bytes()), patience, || SystemTime::now() + Duration::from_mins(minutes))

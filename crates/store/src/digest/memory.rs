@@ -1,19 +1,19 @@
 //! Digests that outlive the process that computed them.
 //!
-//! One line per file, all of one width, the newest first:
+//! One line per file, all lines of equal length, the newest first:
 //!
 //! ```text
 //! ollm digests 1
 //! inode device size mtime ctime digest
 //! ```
 //!
-//! all in hexadecimal; for a folder, a fingerprint of the states of everything in it stands in place of size and times.
-//! Nothing is parsed on loading: a file's present state is spelled as the beginning of a line and
-//! searched for, so a line answers for exactly the state it was written for and for no other.
+//! All numbers are hexadecimal. For a folder, a fingerprint of the states of everything in it replaces size and times.
+//! Loading parses nothing: the present state of a file is written as the beginning of a line and searched for. So a
+//! line matches only the exact state it was written for.
 //!
-//! The file is a convenience and is treated as one: what is not ours, open to others, not of this form or too long is
-//! ignored, a failed write is silent, and nothing waits for the disk. It is not protected beyond that, because whoever
-//! can write it can also write the approvals beside it; where these are signed, it is not used.
+//! The file only saves time. If it is not ours, open to others, malformed or too long, it is ignored. A failed write is
+//! ignored too, and nothing waits for the disk. It needs no further protection, because a program that can write it can
+//! also write the approvals beside it. Where approvals are signed, it is not used.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -27,16 +27,16 @@ use crate::file::{open_own, write_unsynced};
 const HEADER: &[u8] = b"ollm digests 1\n";
 /// Five numbers of 16 digits and a digest of 64, each followed by a space or the end of the line.
 const LINE: usize = 5 * 17 + 65;
-/// The part of a line that says which file in which state.
+/// The part of a line that names the file and its state.
 const STATE: usize = 5 * 17;
 const CAPACITY: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Memory {
     path: PathBuf,
-    /// Read when it is first asked.
+    /// Read at the first look-up.
     earlier: OnceLock<Vec<u8>>,
-    /// Lines that are not in the file yet, by the part that says which file.
+    /// Lines that are not in the file yet, by the part that names the file.
     learnt: Mutex<HashMap<Vec<u8>, String>>,
 }
 
@@ -61,7 +61,7 @@ impl Memory {
         }
     }
 
-    /// Two processes that save at once may lose a line of one of them, which is then computed again.
+    /// Two processes that save at the same time may lose one process's lines, which are then computed again.
     pub(super) fn save_if_changed(&self) {
         let learnt = std::mem::take(&mut *self.learnt());
         if learnt.is_empty() {
@@ -73,7 +73,7 @@ impl Memory {
         for line in learnt.values().map(String::as_bytes).chain(still_good).take(CAPACITY) {
             bytes.extend_from_slice(line);
         }
-        // The next process computes again what could not be saved.
+        // If saving fails, the next process computes the digests again.
         let _ = write_unsynced(&self.path, &bytes);
     }
 
@@ -82,7 +82,7 @@ impl Memory {
     }
 }
 
-/// The lines of a memory file that is ours alone and has the right form.
+/// The lines of the file, if it is ours, closed to others and well-formed.
 fn read(path: &Path) -> Option<Vec<u8>> {
     const MAX: usize = HEADER.len() + CAPACITY * LINE;
     let (mut file, meta) = open_own(path).filter(|(_, meta)| meta.len() <= MAX as u64)?;
@@ -92,17 +92,17 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     whole.then(|| bytes.split_off(HEADER.len()))
 }
 
-/// How the line of a state begins; the first number is the one by which most lines differ.
+/// The beginning of the line for a state. The inode comes first, because most lines differ there.
 fn spell(key: &StatKey) -> String {
     let mut text = String::with_capacity(LINE);
     for number in key.numbers() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{number:016x} ");
     }
     text
 }
 
-/// The part of a line that says which file.
+/// The part of a line that names the file.
 fn file_of(line: &[u8]) -> &[u8] {
     line.get(..2 * 17).unwrap_or(line)
 }

@@ -1,11 +1,11 @@
-//! The state of a file or folder, by which it is known again.
+//! The state of a file or folder; a digest is remembered for one state.
 
 use std::convert::Infallible;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use super::digest_bytes;
-use super::tree::{self, Entry, Kind};
+use super::tree::{self, Entry, EntryKind};
 
 /// What `stat` says about the identity and the last change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub struct StatKey {
     pub ino: u64,
     /// The size in bytes.
     pub size: u64,
-    /// When the content was last modified, as far as anybody may claim.
+    /// When the content was last modified; every program may set it.
     pub mtime_ns: i64,
     /// When the inode last changed; set by the kernel alone.
     pub ctime_ns: i64,
@@ -34,33 +34,33 @@ impl StatKey {
         }
     }
 
-    /// The inode stands first: it is where two keys differ.
+    /// The inode comes first, because two keys mostly differ there.
     pub(super) fn numbers(&self) -> [u64; 5] {
         [self.ino, self.dev, self.size, self.mtime_ns.cast_unsigned(), self.ctime_ns.cast_unsigned()]
     }
 }
 
 /// A state for which a digest is remembered.
-pub(super) struct State {
+pub(super) struct DigestState {
     pub(super) key: StatKey,
-    /// The latest change.
+    /// The latest change time of all files.
     pub(super) ctime_ns: i64,
-    /// How long hashing takes, as a number of bytes.
+    /// The cost of hashing, in bytes.
     pub(super) effort: u64,
 }
 
-impl State {
+impl DigestState {
     pub(super) fn of_file(key: StatKey) -> Self {
         Self { key, ctime_ns: key.ctime_ns, effort: key.size }
     }
 
-    /// The state of a folder and the bytes in it. Its key names the folder, and has in place of size and times a
-    /// fingerprint of everything in it.
+    /// The state of a folder, and the bytes in it. Its key names the folder; a fingerprint of everything in it replaces
+    /// size and times.
     pub(super) fn of_tree(root: &Metadata, entries: &[(Entry, Metadata)]) -> (Self, u64) {
-        // Opening a file takes as long as hashing this many bytes.
+        // Opening a file costs as much as hashing this many bytes.
         const PER_FILE: u64 = 8 * 1024;
         let keys = entries.iter().map(|(entry, meta)| (entry, StatKey::of(meta)));
-        let files = keys.filter(|(entry, _)| matches!(entry.kind, Kind::File { .. })).map(|(_, key)| key);
+        let files = keys.filter(|(entry, _)| matches!(entry.kind, EntryKind::File { .. })).map(|(_, key)| key);
         let bytes = files.clone().fold(0_u64, |sum, key| sum.saturating_add(key.size));
         let state = Self {
             key: fingerprint(StatKey::of(root), entries, files.clone()),
@@ -71,7 +71,7 @@ impl State {
     }
 }
 
-/// The digest of the tree, were each file's content its state.
+/// A digest of the tree that takes each file's state for its content.
 fn fingerprint(root: StatKey, entries: &[(Entry, Metadata)], mut files: impl Iterator<Item = StatKey>) -> StatKey {
     let content = |_: &Entry| {
         let numbers = files.next().map(|key| key.numbers()).unwrap_or_default();

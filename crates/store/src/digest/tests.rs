@@ -143,11 +143,11 @@ fn a_change_of_the_same_size_and_modification_time_is_noticed() {
         File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
     };
     write(b"one");
-    // As seen from the future the file is settled and hence remembered.
+    // The time is set into the future, so that the file counts as unchanged for long enough to be remembered.
     let digests = FileDigests::new(SystemTime::now() + Duration::from_mins(1));
     assert_eq!(digests.digest(&path, MAX).unwrap(), digest_bytes(b"one"));
     let key = StatKey::of(&fs::metadata(&path).unwrap());
-    // Written again until the file system's clock has ticked.
+    // Writes again until the file system's clock has ticked.
     let unchanged = |_: &u32| StatKey::of(&fs::metadata(&path).unwrap()) == key;
     (0..100_000).take_while(unchanged).for_each(|_| write(b"two"));
     let changed = StatKey::of(&fs::metadata(&path).unwrap());
@@ -185,7 +185,7 @@ fn a_remembered_file_is_still_held_to_the_bound_and_may_vanish() {
 
 #[test]
 fn a_file_whose_content_does_not_fit_its_size_is_an_error() {
-    // The kernel makes up this content while it is read; to a reader it is a file that grows.
+    // The kernel generates this content during the reading; a reader sees a file that grows.
     let digests = FileDigests::new(SystemTime::now());
     assert!(matches!(digests.digest(Path::new("/proc/self/status"), MAX), Err(FileError::Changed { .. })));
 }

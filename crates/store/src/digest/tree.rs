@@ -28,31 +28,31 @@ impl Default for TreeLimits {
     }
 }
 
-/// What stands at a place in a folder.
+/// What an entry of a folder is.
 #[derive(Debug)]
-pub enum Kind {
+pub enum EntryKind {
     /// A folder.
     Folder,
     /// A symbolic link with this text.
     Link(PathBuf),
     /// A file.
     File {
-        /// Whether anybody may execute it.
+        /// Whether any user may execute it.
         executable: bool,
     },
 }
 
-/// One thing in a folder.
+/// One entry of a folder.
 #[derive(Debug)]
 pub struct Entry {
     /// Relative to the root.
     pub path: PathBuf,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
-/// The digest of a folder: the relative path of every entry, the bytes and the executable bit of every file, the text of
-/// every symbolic link. The rules are those of [`Hasher::tree`].
+/// The digest of a folder: the relative path of every entry, the bytes and the executable bit of every file, the text
+/// of every symbolic link. The rules are those of [`Hasher::tree`].
 pub fn digest_tree(root: &Path, limits: TreeLimits) -> Result<Digest, FileError> {
     let entries = list(root, limits.entries)?;
     digest_listed(root, &entries, limits, |path, left| {
@@ -60,8 +60,8 @@ pub fn digest_tree(root: &Path, limits: TreeLimits) -> Result<Digest, FileError>
     })
 }
 
-/// The digest of a folder whose files are read by `read`, which gets a path and the bytes that are left, and returns the
-/// digest and the size.
+/// The digest of a folder. `read` gets the path of a file and the number of bytes left, and returns the file's digest
+/// and size.
 pub(crate) fn digest_listed(
     root: &Path,
     entries: &[(Entry, Metadata)],
@@ -77,7 +77,7 @@ pub(crate) fn digest_listed(
     })
 }
 
-/// The digest of entries in the order of [`list`], whose files have the content that `content` says.
+/// The digest of entries in the order of [`list`]; `content` returns the digest of each file's content.
 pub fn digest_entries<'a, E>(
     entries: impl Iterator<Item = &'a Entry>,
     mut content: impl FnMut(&Entry) -> Result<Digest, E>,
@@ -86,9 +86,9 @@ pub fn digest_entries<'a, E>(
     for entry in entries {
         let name = bytes_of(&entry.path);
         hasher = match &entry.kind {
-            Kind::Folder => hasher.record(b'd', name, b""),
-            Kind::Link(target) => hasher.record(b'l', name, bytes_of(target)),
-            Kind::File { executable } => {
+            EntryKind::Folder => hasher.record(b'd', name, b""),
+            EntryKind::Link(target) => hasher.record(b'l', name, bytes_of(target)),
+            EntryKind::File { executable } => {
                 hasher.record(if *executable { b'x' } else { b'-' }, name, content(entry)?.as_bytes())
             }
         };
@@ -96,7 +96,7 @@ pub fn digest_entries<'a, E>(
     Ok(hasher.finish())
 }
 
-/// Everything in a folder, in the order in which it is hashed; each folder stands before what it holds.
+/// Everything in a folder, in the order of hashing; each folder comes before its content.
 pub fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, FileError> {
     let mut entries = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -108,7 +108,7 @@ pub fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, FileError
             let path = folder.join(found.file_name());
             let meta = found.metadata().map_err(|source| failed("inspect", &root.join(&path), source))?;
             let entry = inspect(root, path, &meta)?;
-            if matches!(entry.kind, Kind::Folder) {
+            if matches!(entry.kind, EntryKind::Folder) {
                 folders.push(entry.path.clone());
             }
             entries.push((entry, meta));
@@ -129,28 +129,29 @@ pub fn order(one: &Path, other: &Path) -> Ordering {
 fn inspect(root: &Path, path: PathBuf, meta: &Metadata) -> Result<Entry, FileError> {
     let at = root.join(&path);
     let kind = if meta.is_dir() {
-        Kind::Folder
+        EntryKind::Folder
     } else if meta.is_file() {
-        Kind::File { executable: is_executable(meta) }
+        EntryKind::File { executable: is_executable(meta) }
     } else if meta.is_symlink() {
         let target = fs::read_link(&at).map_err(|source| failed("read", &at, source))?;
         if !stays_inside(&path, &target) {
             return Err(FileError::Leaves { path: at, target });
         }
-        Kind::Link(target)
+        EntryKind::Link(target)
     } else {
         return Err(FileError::NotRegular { path: at, kind: kind_of(meta) });
     };
     Ok(Entry { path, kind })
 }
 
-/// Whether anybody may execute a file.
+/// Whether any user may execute a file.
 pub fn is_executable(meta: &Metadata) -> bool {
     meta.permissions().mode() & 0o111 != 0
 }
 
-/// We only descend into real folders, so leading `..` steps mean what they say; what follows passes through folders
-/// of the tree or through links that obey the same rule. A `..` further on could step up from wherever a link led.
+/// Whether a link stays inside the tree. Leading `..` steps are certain, because the walk enters only real folders. The
+/// steps after them pass through folders of the tree, or through links that obey the same rule. A later `..` is
+/// refused, because it could step up from the target of another link.
 fn stays_inside(link: &Path, target: &Path) -> bool {
     let depth = link.components().count().saturating_sub(1);
     let steps = target.components().filter(|part| *part != Component::CurDir);
@@ -168,7 +169,7 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
     up <= depth
 }
 
-/// A file that does not fit into what is left breaks the bound of the whole folder.
+/// A file larger than the remaining bytes exceeds the limit of the whole folder.
 pub fn of_whole(error: FileError, root: &Path, max: u64) -> FileError {
     match error {
         FileError::TooLarge { size, max: left, .. } => {

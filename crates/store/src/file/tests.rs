@@ -61,7 +61,7 @@ fn a_file_over_the_bound_is_an_error_with_its_size() {
     let error = read_bounded(&path, 4).unwrap_err();
     assert!(matches!(error, FileError::TooLarge { size: 5, max: 4, .. }));
     assert!(error.to_string().contains("big has 5 bytes"), "{error}");
-    // Its size is said to be zero, its content goes on.
+    // The file reports a size of zero, but its content continues.
     assert!(matches!(read_bounded(Path::new("/proc/self/status"), 4).unwrap_err(), FileError::TooLarge { .. }));
 }
 
@@ -207,7 +207,7 @@ fn no_update_of_many_writers_is_lost() {
 /// Runs one of the ignored tests below in a process of its own.
 fn child(name: &str, path: &Path) -> Command {
     let mut command = Command::new("sh");
-    // A limit on the size of files, with the signal for passing it ignored, is as good as a full disk.
+    // A limit on the file size, with its signal ignored, simulates a full disk.
     command.args(["-c", "trap '' XFSZ; test -z \"$FILE_BLOCKS\" || ulimit -f $FILE_BLOCKS; exec \"$0\" \"$@\""]);
     command.arg(env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--test-threads=1", &format!("file::tests::{name}")]);
@@ -239,7 +239,7 @@ fn a_kill_at_any_moment_leaves_a_whole_file_and_no_lock() {
         while fs::read(&path).unwrap() == before {
             thread::sleep(Duration::from_millis(1));
         }
-        // Different moments of the cycle, not a wait for something.
+        // Kills the process at different moments of its cycle; it waits for nothing.
         thread::sleep(Duration::from_micros(700 * round));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -273,7 +273,7 @@ fn a_full_disk_leaves_the_old_file_whole() {
 }
 
 #[test]
-fn a_file_that_people_keep_themselves_keeps_its_mode() {
+fn a_file_that_people_keep_themselves_keeps_its_mode_and_goes_when_it_is_empty() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("file");
     let write = |text: &'static [u8]| rewrite(&path, MAX, |_| Ok::<_, FileError>(Some(text.to_vec()))).unwrap();
@@ -283,5 +283,7 @@ fn a_file_that_people_keep_themselves_keeps_its_mode() {
     fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
     write(b"other");
     assert_eq!((fs::read(&path).unwrap().as_slice(), mode()), (&b"other"[..], 0o664));
-    assert_eq!(names_in(folder.path()), [".file.lock", "file"]);
+    assert_eq!(names_in(folder.path()), ["file"]);
+    write(b"");
+    assert_eq!(names_in(folder.path()), [""; 0]);
 }

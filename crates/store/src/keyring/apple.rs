@@ -1,5 +1,5 @@
-//! The keychain of macOS. It may ask the person by itself, and take as long as they do: it is asked on a thread that is left
-//! behind when our patience ends.
+//! The keychain of macOS. It may ask the person by itself and wait for them, so it runs on a separate thread. When our
+//! time limit passes, we stop waiting and leave that thread.
 
 use std::sync::mpsc;
 use std::thread;
@@ -9,7 +9,7 @@ use security_framework::passwords;
 
 use super::{Entry, Keyring, KeyringError};
 
-/// What the keychain says when there is no such item.
+/// The keychain's error code for a missing item.
 const NOT_FOUND: i32 = -25300;
 
 pub(super) fn get(keyring: &Keyring, entry: &Entry<'_>) -> Result<Option<String>, KeyringError> {
@@ -36,7 +36,7 @@ pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), Keyring
     })
 }
 
-/// Items of another home are others.
+/// The service and account names; items of another home have different names.
 fn filed(entry: &Entry<'_>) -> (String, String) {
     (format!("ollm {}", entry.owner), entry.name.to_owned())
 }
@@ -46,7 +46,7 @@ fn patiently<T: Send + 'static>(
     ask: impl FnOnce() -> Result<T, KeyringError> + Send + 'static,
 ) -> Result<T, KeyringError> {
     let (tell, told) = mpsc::channel();
-    // Whoever asked may have lost patience.
+    // The receiver may have stopped waiting.
     let asking = thread::Builder::new().name("ollm-keychain".to_owned()).spawn(move || drop(tell.send(ask())));
     asking.map_err(|error| KeyringError::Unreachable(error.to_string()))?;
     told.recv_timeout(keyring.person.unwrap_or(keyring.wait)).unwrap_or(Err(KeyringError::Late))

@@ -1,6 +1,6 @@
 //! A connection to the user's message bus: one socket, one deadline, no threads.
 //!
-//! Not its duty: to find the bus (the address comes in), to start one, or to serve calls of others.
+//! It does not find the bus (the address comes in), start one, or serve calls of others.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -13,27 +13,27 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::KeyringError;
-use super::wire::{self, Call, FIXED, Kind, Message};
+use super::wire::{self, Call, FIXED, Message, MessageKind};
 
-/// A longer line is no part of a greeting.
+/// The longest line of the greeting.
 const LONGEST_LINE: usize = 4096;
-/// More signals that nobody waits for yet are not kept.
+/// The most early signals that are kept.
 const MOST_HEARD: usize = 16;
 
-/// A connection that was greeted.
+/// A connection after the greeting.
 #[derive(Debug)]
 pub(super) struct Bus {
     socket: UnixStream,
     serial: u32,
     deadline: Instant,
-    /// Signals that came while an answer was waited for, the last few.
+    /// The last few signals that came while a call waited for its answer.
     heard: VecDeque<Message>,
 }
 
 /// Why a call has no answer.
 #[derive(Debug)]
 pub(super) enum CallError {
-    /// The other side says so: the name of an error.
+    /// The other side refused; the text is the name of the error.
     Refused(String),
     Broken(KeyringError),
 }
@@ -45,7 +45,7 @@ impl From<io::Error> for CallError {
 }
 
 impl Bus {
-    /// Connects and says who we are.
+    /// Connects and authenticates.
     pub(super) fn open(address: &str, wait: Duration) -> Result<Bus, KeyringError> {
         let deadline = Instant::now() + wait;
         let mut last = KeyringError::Unreachable(format!("`{address}` is no address of a bus on this machine"));
@@ -58,12 +58,12 @@ impl Bus {
         Err(last)
     }
 
-    /// From now on there is this much time.
+    /// Sets the time that is left from now on.
     pub(super) fn allow(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
     }
 
-    /// Calls a method; the body of the answer.
+    /// Calls a method and returns the body of the answer.
     pub(super) fn call(&mut self, call: &Call<'_>, body: &[u8]) -> Result<Vec<u8>, CallError> {
         self.serial += 1;
         let serial = self.serial;
@@ -75,27 +75,28 @@ impl Bus {
                 continue;
             }
             return match message.kind {
-                Kind::Return => Ok(message.body),
+                MessageKind::Return => Ok(message.body),
                 _ => Err(CallError::Refused(message.error)),
             };
         }
     }
 
-    /// Waits for a signal of an object, which may have come before the answer to the last call; its body.
+    /// Waits for a signal of an object and returns its body. The signal may have come before the answer to the last
+    /// call.
     pub(super) fn signal(&mut self, path: &str, member: &str) -> Result<Vec<u8>, CallError> {
         loop {
             let message = match self.heard.pop_front() {
                 Some(heard) => heard,
                 None => self.next()?,
             };
-            if message.kind == Kind::Signal && message.path == path && message.member == member {
+            if message.kind == MessageKind::Signal && message.path == path && message.member == member {
                 return Ok(message.body);
             }
         }
     }
 
     fn hear(&mut self, message: Message) {
-        if message.kind == Kind::Signal {
+        if message.kind == MessageKind::Signal {
             if self.heard.len() == MOST_HEARD {
                 self.heard.pop_front();
             }
@@ -189,22 +190,22 @@ fn unreachable(error: &io::Error) -> KeyringError {
     }
 }
 
-/// Where a bus listens.
+/// The address where a bus listens.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum BusAddress {
     Path(PathBuf),
-    /// A name outside the file system.
+    /// An abstract socket name, outside the file system.
     Abstract(Vec<u8>),
 }
 
-/// The places an address names that are on this machine.
-fn addresses(address: &str) -> Vec<Place> {
+/// The sockets on this machine that an address names.
+fn addresses(address: &str) -> Vec<BusAddress> {
     let places = address.split(';').filter_map(|one| one.strip_prefix("unix:"));
     places
         .filter_map(|pairs| {
             pairs.split(',').find_map(|pair| match pair.split_once('=')? {
-                ("path", value) => Some(Place::Path(path(unescape(value)))),
-                ("abstract", value) => Some(Place::Abstract(unescape(value))),
+                ("path", value) => Some(BusAddress::Path(path(unescape(value)))),
+                ("abstract", value) => Some(BusAddress::Abstract(unescape(value))),
                 _ => None,
             })
         })
@@ -235,14 +236,14 @@ fn unescape(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Connects without waiting: a bus whose queue is full is one that does not answer.
-fn knock(place: &Place) -> io::Result<UnixStream> {
+/// Connects without waiting: a bus with a full queue counts as one that does not answer.
+fn knock(place: &BusAddress) -> io::Result<UnixStream> {
     let address = match place {
-        Place::Path(path) => SocketAddrUnix::new(path.as_path())?,
+        BusAddress::Path(path) => SocketAddrUnix::new(path.as_path())?,
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        Place::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?,
+        BusAddress::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?,
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        Place::Abstract(_) => return Err(io::ErrorKind::Unsupported.into()),
+        BusAddress::Abstract(_) => return Err(io::ErrorKind::Unsupported.into()),
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -262,10 +263,10 @@ mod tests {
 
     #[test]
     fn an_address_names_places_and_escapes_what_it_must() {
-        let path = |text: &str| Place::Path(text.into());
+        let path = |text: &str| BusAddress::Path(text.into());
         assert_eq!(addresses("unix:path=/run/user/1/bus"), [path("/run/user/1/bus")]);
         assert_eq!(addresses("unix:guid=1,path=/a%20b%zz"), [path("/a b%zz")]);
-        assert_eq!(addresses("tcp:host=x;unix:abstract=/tmp/y,guid=2"), [Place::Abstract(b"/tmp/y".to_vec())]);
+        assert_eq!(addresses("tcp:host=x;unix:abstract=/tmp/y,guid=2"), [BusAddress::Abstract(b"/tmp/y".to_vec())]);
         assert_eq!(addresses("autolaunch:"), []);
     }
 
@@ -283,11 +284,11 @@ mod tests {
         let path = folder.path().join("bus");
         let listener = UnixListener::bind(&path).unwrap();
         let address = format!("unix:path={}", path.display());
-        // Nobody accepts: the queue takes us, and nothing comes back.
+        // The listener accepts no connection: the queue takes ours, and no answer comes.
         assert!(matches!(Bus::open(&address, SHORT).unwrap_err(), KeyringError::Late));
-        // With a full queue it is the same, at once.
+        // With a full queue the result is the same, but immediate.
         let mut waiting = Vec::new();
-        while let Ok(socket) = knock(&Place::Path(path.clone())) {
+        while let Ok(socket) = knock(&BusAddress::Path(path.clone())) {
             waiting.push(socket);
         }
         assert!(matches!(Bus::open(&address, SHORT).unwrap_err(), KeyringError::Late));

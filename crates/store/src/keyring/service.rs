@@ -1,17 +1,17 @@
-//! The Secret Service: how the keyrings of free desktops are spoken to, over the user's message bus.
+//! The Secret Service: the protocol of keyrings on free desktops, over the user's message bus.
 //!
-//! Secrets go over a socket between two processes of one user, unencrypted: whoever could read them there could ask the
-//! keyring itself.
+//! Secrets pass unencrypted through a socket between two processes of one user. A process that could read the socket
+//! could also ask the keyring itself.
 
 use std::time::Duration;
 
 use super::bus::{Bus, CallError};
-use super::wire::{Call, Reader, Writer};
+use super::wire::{Call, WireReader, Writer};
 use super::{Entry, Keyring, KeyringError};
 
 const SERVICE: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
-/// What stands for no object.
+/// The path that means "no object".
 const NOTHING: &str = "/";
 
 pub(super) fn get(keyring: &Keyring, entry: &Entry<'_>) -> Result<Option<String>, KeyringError> {
@@ -44,11 +44,11 @@ pub(super) fn set(keyring: &Keyring, entry: &Entry<'_>, value: &str) -> Result<(
     body.data(&[]);
     body.data(value.as_bytes());
     body.text("text/plain; charset=utf8");
-    // Another secret of this name is replaced.
+    // The flag `replace`: an existing secret of this name is replaced.
     body.number(1);
     let create = "org.freedesktop.Secret.Collection";
     let answer = service.call(&collection, create, "CreateItem", "a{sv}(oayays)b", &body)?;
-    let mut reader = Reader::new(&answer);
+    let mut reader = WireReader::new(&answer);
     let (_item, prompt) = reader.text().zip(reader.text()).ok_or_else(odd)?;
     service.ask(&prompt)
 }
@@ -57,7 +57,7 @@ pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), Keyring
     let mut service = Service::open(keyring)?;
     for item in service.find(entry)? {
         let answer = service.call(&item, "org.freedesktop.Secret.Item", "Delete", "", &Writer::default())?;
-        let prompt = Reader::new(&answer).text().ok_or_else(odd)?;
+        let prompt = WireReader::new(&answer).text().ok_or_else(odd)?;
         service.ask(&prompt)?;
     }
     Ok(())
@@ -67,9 +67,9 @@ pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), Keyring
 struct Service {
     bus: Bus,
     session: String,
-    /// How long it may take where nobody is asked.
+    /// How long a request may take that asks no person.
     wait: Duration,
-    /// How long a person may take to unlock the keyring; nobody is asked without.
+    /// How long a person may take to unlock the keyring; with `None` no person is asked.
     person: Option<Duration>,
 }
 
@@ -82,19 +82,19 @@ impl Service {
         body.signature("s");
         body.text("");
         let answer = service.call(ROOT, "org.freedesktop.Secret.Service", "OpenSession", "sv", &body)?;
-        let mut reader = Reader::new(&answer);
-        // The answer to the plain way is an empty text in a variant.
+        let mut reader = WireReader::new(&answer);
+        // In the `plain` mode, the output is an empty text in a variant.
         let output = reader.signature().filter(|kind| kind == "s").and_then(|_| reader.text());
         service.session = output.and_then(|_| reader.text()).ok_or_else(odd)?;
         Ok(service)
     }
 
-    /// The items that are this entry, unlocked.
+    /// Finds the items of this entry, and unlocks them.
     fn find(&mut self, entry: &Entry<'_>) -> Result<Vec<String>, KeyringError> {
         let mut body = Writer::default();
         body.pairs(&entry.attributes());
         let answer = self.call(ROOT, "org.freedesktop.Secret.Service", "SearchItems", "a{ss}", &body)?;
-        let mut reader = Reader::new(&answer);
+        let mut reader = WireReader::new(&answer);
         let (mut open, locked) = reader.texts().zip(reader.texts()).ok_or_else(odd)?;
         for item in locked {
             self.unlock(&item)?;
@@ -103,12 +103,12 @@ impl Service {
         Ok(open)
     }
 
-    /// The collection new items go to.
+    /// The collection that new items are stored in.
     fn collection(&mut self) -> Result<String, KeyringError> {
         let mut body = Writer::default();
         body.text("default");
         let answer = self.call(ROOT, "org.freedesktop.Secret.Service", "ReadAlias", "s", &body)?;
-        let path = Reader::new(&answer).text().ok_or_else(odd)?;
+        let path = WireReader::new(&answer).text().ok_or_else(odd)?;
         if path == NOTHING {
             return Err(KeyringError::Unreachable("there is no default keyring yet".to_owned()));
         }
@@ -119,7 +119,7 @@ impl Service {
         let mut body = Writer::default();
         body.list(4, |out| out.text(object));
         let answer = self.call(ROOT, "org.freedesktop.Secret.Service", "Unlock", "ao", &body)?;
-        let mut reader = Reader::new(&answer);
+        let mut reader = WireReader::new(&answer);
         let (_, prompt) = reader.texts().zip(reader.text()).ok_or_else(odd)?;
         self.ask(&prompt)
     }
@@ -136,13 +136,13 @@ impl Service {
         body.text("");
         self.call(prompt, "org.freedesktop.Secret.Prompt", "Prompt", "s", &body)?;
         let answer = self.bus.signal(prompt, "Completed").map_err(said);
-        // What follows is no longer up to the person.
+        // The steps from here on need no person.
         self.bus.allow(self.wait);
         if answer == Err(KeyringError::Late) {
-            // Nobody should find the question later and answer it in vain.
+            // Otherwise the person could find the question later and answer it in vain.
             let _ = self.call(prompt, "org.freedesktop.Secret.Prompt", "Dismiss", "", &Writer::default());
         }
-        let dismissed = Reader::new(&answer?).flag().ok_or_else(odd)?;
+        let dismissed = WireReader::new(&answer?).flag().ok_or_else(odd)?;
         if dismissed { Err(KeyringError::Locked) } else { Ok(()) }
     }
 
@@ -173,7 +173,7 @@ impl Service {
 
 /// The value in the answer to `GetSecret`: session, parameters, value, type.
 fn secret(answer: &[u8]) -> Option<Vec<u8>> {
-    let mut reader = Reader::new(answer);
+    let mut reader = WireReader::new(answer);
     reader.text()?;
     reader.data()?;
     reader.data().map(<[u8]>::to_vec)

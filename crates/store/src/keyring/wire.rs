@@ -1,16 +1,16 @@
-//! How messages of D-Bus are spelled: little-endian, each value aligned to its size.
+//! Encodes and decodes D-Bus messages: little-endian, each value aligned to its size.
 //!
-//! Only the shapes that the Secret Service speaks with. What comes from the bus is read with bounds: a message that does
-//! not hold what it says is no message.
+//! It covers only the shapes that the Secret Service uses. Reading checks all bounds: a message whose lengths do not
+//! match its bytes is rejected.
 
-/// Longer messages are not read.
+/// The longest message that is read.
 const LARGEST: usize = 1 << 20;
-/// What is at the start of every message, up to and with the length of its header fields.
+/// The length of the fixed start of every message, up to the length of its header fields.
 pub(super) const FIXED: usize = 16;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Return,
     Error,
     Signal,
@@ -30,7 +30,7 @@ pub(super) struct Call<'a> {
 /// A message that came in.
 #[derive(Debug)]
 pub(super) struct Message {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// The call it answers.
     pub(super) answers: Option<u32>,
     pub(super) path: String,
@@ -63,7 +63,7 @@ pub(super) fn write(call: &Call<'_>, serial: u32, body: &[u8]) -> Vec<u8> {
     out.bytes
 }
 
-/// How long a message is, by its first bytes; none if it is no message, or too long a one.
+/// The length of a message, by its first bytes; `None` if it is invalid or too long.
 pub(super) fn length(fixed: &[u8; FIXED]) -> Option<usize> {
     let [b'l', _, _, 1, rest @ ..] = fixed else { return None };
     let number = |at: usize| rest.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
@@ -75,10 +75,10 @@ pub(super) fn length(fixed: &[u8; FIXED]) -> Option<usize> {
 /// Reads a whole message.
 pub(super) fn read(bytes: &[u8]) -> Option<Message> {
     let kind = match bytes.get(1)? {
-        2 => Kind::Return,
-        3 => Kind::Error,
-        4 => Kind::Signal,
-        _ => Kind::Other,
+        2 => MessageKind::Return,
+        3 => MessageKind::Error,
+        4 => MessageKind::Signal,
+        _ => MessageKind::Other,
     };
     let mut message = Message {
         kind,
@@ -88,7 +88,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Message> {
         error: String::new(),
         body: Vec::new(),
     };
-    let mut reader = Reader { bytes, at: 12 };
+    let mut reader = WireReader { bytes, at: 12 };
     let end = reader.number()? as usize + FIXED;
     while reader.at < end {
         reader.align(8)?;
@@ -109,7 +109,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Message> {
     Some(message)
 }
 
-/// Values put one after another.
+/// Writes values one after another.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     pub(super) bytes: Vec<u8>,
@@ -143,7 +143,7 @@ impl Writer {
         self.bytes.push(0);
     }
 
-    /// An array whose items are aligned to `to`.
+    /// An array whose items are aligned to `to` bytes.
     pub(super) fn list(&mut self, to: usize, items: impl FnOnce(&mut Writer)) {
         self.number(0);
         let length_at = self.bytes.len() - 4;
@@ -156,7 +156,7 @@ impl Writer {
         }
     }
 
-    /// A dictionary of texts.
+    /// A dictionary from text to text.
     pub(super) fn pairs(&mut self, pairs: &[(&str, &str)]) {
         self.list(8, |out| {
             for (name, value) in pairs {
@@ -174,16 +174,16 @@ impl Writer {
     }
 }
 
-/// Values taken one after another.
+/// Reads values one after another.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct WireReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0 }
+impl<'a> WireReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> WireReader<'a> {
+        WireReader { bytes, at: 0 }
     }
 
     pub(super) fn align(&mut self, to: usize) -> Option<()> {
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// A yes or a no.
+    /// A boolean.
     pub(super) fn flag(&mut self) -> Option<bool> {
         Some(self.number()? != 0)
     }
@@ -255,7 +255,7 @@ mod tests {
         let fixed: [u8; FIXED] = bytes[..FIXED].try_into().unwrap();
         assert_eq!(length(&fixed), Some(bytes.len()));
         let message = read(&bytes).unwrap();
-        assert_eq!((message.path.as_str(), message.member.as_str(), message.kind), ("/c", "F", Kind::Other));
+        assert_eq!((message.path.as_str(), message.member.as_str(), message.kind), ("/c", "F", MessageKind::Other));
         assert_eq!(message.body, body.bytes);
     }
 
@@ -273,7 +273,7 @@ mod tests {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&bytes);
-            let mut reader = Reader::new(&bytes);
+            let mut reader = WireReader::new(&bytes);
             let _ = (reader.texts(), reader.data().is_some(), reader.signature(), reader.flag());
         }
 

@@ -7,7 +7,7 @@ use super::*;
 
 const SOMEBODY: u32 = 65_534;
 
-/// `home/top/folder/file` in a folder of its own.
+/// A temporary folder with `home/top/folder/file`.
 struct World(TempDir);
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
     }
 
     fn path(&self, place: &str) -> PathBuf {
-        // The way to the folder itself may pass through links.
+        // The path to the temporary folder may contain links.
         self.0.path().canonicalize().unwrap().join(place)
     }
 
@@ -44,7 +44,7 @@ const FILE: &str = "home/top/folder/file";
 
 #[test]
 fn modes_are_judged_by_who_else_can_write() {
-    // The group of what we create is ours, except below a folder that hands down its own.
+    // New files get our group, except below a folder that passes on its own group.
     let ours = |world: &World| fs::metadata(world.path(FILE)).unwrap().gid() == current_gid();
     for (place, mode, fine) in [
         (FILE, 0o600, true),
@@ -112,7 +112,7 @@ fn root_and_the_user_are_both_fine() {
     for place in [FILE, "home/top/folder", "home"] {
         chown(world.path(place), Some(SOMEBODY), None).unwrap();
     }
-    // The folder of the test itself belongs to root, as does home/top.
+    // The temporary folder belongs to root, and so does home/top.
     assert_eq!(check_owner(&world.path(FILE), &world.path("home/top"), SOMEBODY), Ok(()));
     let stranger = check_owner(&world.path(FILE), &world.path("home/top"), SOMEBODY - 1).unwrap_err();
     assert_eq!((stranger.path, stranger.owner, stranger.why), (world.path("home"), SOMEBODY, Why::Foreign));
@@ -141,7 +141,8 @@ fn a_link_is_as_safe_as_itself_and_the_way_to_where_it_leads() {
     world.mode("away/deep/script", 0o644);
     world.mode("away/deep", 0o777);
     all(&world.found("away/deep", Why::Writable));
-    // Nobody replaces our file in a sticky folder; but a linked folder is one of ours, to which nobody may add.
+    // Other users cannot replace our file in a sticky folder. A linked folder counts as ours, so they must not add
+    // files to it.
     world.mode("away/deep", 0o1777);
     all(&Ok(()));
     world.mode("away/deep", 0o755);
@@ -170,7 +171,7 @@ fn a_link_to_a_folder_on_the_way_is_judged_as_its_place() {
     assert_eq!(world.check("home/top/up/top/up/top/folder/file"), Ok(()));
     symlink("/", world.path("home/top/root")).unwrap();
     let through = world.path("home/top/root").join(world.path(FILE).strip_prefix("/").unwrap());
-    // `/tmp`, where the test probably runs, is sticky and now a folder that we are said to own.
+    // `/tmp`, where the test probably runs, is sticky, and now counts as a folder that must be ours.
     assert_eq!(check_owner(&through, &world.path("home/top"), current_uid()).is_ok(), no_sticky_above(&world));
 }
 
@@ -220,7 +221,7 @@ fn folders_are_looked_at_once_but_files_each_time() {
     world.mode(FILE, 0o600);
     world.mode("home/top/folder", 0o777);
     assert_eq!(check(FILE), Ok(()), "remembered");
-    // What was fine above one top need not be fine below another.
+    // A result above one `top` does not count below another one.
     world.mode("home", 0o1777);
     let owners = Owners::new(current_uid(), current_gid());
     world.mode("home/top/folder", 0o700);

@@ -1,4 +1,4 @@
-//! The forms in which a secret travels.
+//! The encodings in which a secret may appear.
 
 use std::fmt::Write;
 
@@ -79,7 +79,8 @@ impl Case {
     }
 }
 
-/// The inside of a JSON string; `more` chooses what is written as `\uXXXX` beyond what must be.
+/// The inside of a JSON string; `more` selects characters that are written as `\uXXXX` in addition to the required
+/// ones.
 fn json(text: &str, more: impl Fn(char) -> bool, case: Case) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for char in text.chars() {
@@ -126,8 +127,8 @@ fn hex(value: &[u8], case: Case) -> Vec<u8> {
     value.iter().flat_map(|&byte| [case.digit(byte >> 4), case.digit(byte)]).collect()
 }
 
-/// The whole encoding, and the digits that stay the same when one, two or three unknown bytes come before and any
-/// after.
+/// The whole encoding, and the parts of it that do not depend on neighbours: one, two or three unknown bytes before it,
+/// and any bytes after it.
 fn base64(value: &[u8], alphabet: &[u8; 64], forms: &mut Vec<Form>) {
     let whole = sextets(value.iter().copied(), alphabet, value.len() * 8);
     let padding = whole.len().next_multiple_of(4) - whole.len();
@@ -142,7 +143,7 @@ fn base64(value: &[u8], alphabet: &[u8; 64], forms: &mut Vec<Form>) {
     }
 }
 
-/// The base64 digits that cover the first `bits` bits, the last one filled up with zeros.
+/// The base64 digits that cover the first `bits` bits; the last digit is filled up with zeros.
 fn sextets(bytes: impl Iterator<Item = u8>, alphabet: &[u8; 64], bits: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bits.div_ceil(6));
     let (mut pool, mut filled) = (0_u32, 0_u32);

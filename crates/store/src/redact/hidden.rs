@@ -1,9 +1,9 @@
-//! The secrets that came to light while we ran.
+//! Secrets that were fetched while the program runs.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Secrets that whoever fetched one told of, so that whoever writes something down can hide them. Clones share them.
+/// Secrets that were fetched, shared with all code that writes output, so that it can hide them. Clones share one list.
 ///
 /// ```
 /// use ollm_store::{Hidden, Redactor};
@@ -35,7 +35,7 @@ impl Hidden {
     }
 }
 
-/// Shows no values.
+/// `Debug` shows no values.
 impl fmt::Debug for Hidden {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_list().entries(self.list().iter().map(|(name, _)| name)).finish()

@@ -1,21 +1,22 @@
 //! Names of environment variables that hold secrets.
 
-/// Whether the value of an environment variable is probably a secret, judged by the name.
+/// Whether the value of an environment variable is probably a secret, judged by its name.
 ///
 /// Yes: `GITHUB_TOKEN`, `PGPASSWORD`, `API_KEY`, `npm_config__authToken`, `SENTRY_DSN`, `DATABASE_URL`. No: names whose
-/// last word says that the value only describes a secret or where to find one (`SSH_AUTH_SOCK`, `SECRETS_DIR`,
-/// `TOKEN_FILE`, `AWS_ACCESS_KEY_ID`), numbers of tokens (`MAX_TOKENS`), public keys, and `PWD`.
+/// last word says that the value only describes a secret, or says where to find one. Examples are `SSH_AUTH_SOCK`,
+/// `SECRETS_DIR`, `TOKEN_FILE` and `AWS_ACCESS_KEY_ID`. Also no: numbers of tokens (`MAX_TOKENS`), public keys, and
+/// `PWD`.
 pub fn looks_secret(env_var_name: &str) -> bool {
-    // Every event has a whole environment to look through, and hardly any of it is secret.
+    // Every event checks a whole environment, and few names in it are secret.
     may_be_secret(env_var_name.as_bytes()) && is_secret_name(env_var_name)
 }
 
-/// Whether the beginning of some telling word is in a name at all.
+/// Whether a name contains the beginning of any telling word.
 fn may_be_secret(name: &[u8]) -> bool {
     name.windows(3).any(|three| match three {
         [first, second, third] => {
             let seconds = BEGINNING_PAIRS.get(usize::from(first & LETTER)).copied().unwrap_or(0);
-            // Without this bit a letter is a capital, and nothing else becomes one.
+            // Clearing this bit turns small letters into capitals, and turns nothing else into a letter.
             let capitals = || [first & 0xdf, second & 0xdf, third & 0xdf];
             seconds >> (second & LETTER) & 1 == 1 && BEGINNINGS.iter().any(|beginning| **beginning == capitals())
         }
@@ -23,16 +24,16 @@ fn may_be_secret(name: &[u8]) -> bool {
     })
 }
 
-/// How telling words begin.
+/// The beginnings of telling words.
 const BEGINNINGS: [&[u8; 3]; 15] = [
     b"TOK", b"SEC", b"PAS", b"CRE", b"AUT", b"PRI", b"COO", b"DSN", b"JWT", b"BEA", b"KEY", b"PWD", b"URL", b"URI",
     b"STR",
 ];
 
-/// The bits of a byte that tell letters apart, whatever their case.
+/// The bits of a byte that identify a letter, in either case.
 const LETTER: u8 = 31;
 
-/// For each first letter of a beginning, its second letters as bits.
+/// For each first letter of a beginning, its possible second letters as bits.
 #[expect(clippy::indexing_slicing, reason = "the compiler runs it")]
 const BEGINNING_PAIRS: [u32; 32] = {
     let mut pairs = [0; 32];
@@ -67,7 +68,7 @@ fn is_secret_name(name: &str) -> bool {
     words.iter().any(|word| is_secret(word)) || (last == "PWD" && words.len() > 1)
 }
 
-/// Last words of names whose value is not the secret itself.
+/// Last words of names whose value is not itself the secret.
 const DESCRIBES: [&str; 40] = [
     "SOCK",
     "SOCKET",
@@ -111,13 +112,13 @@ const DESCRIBES: [&str; 40] = [
     "PROMPT",
 ];
 
-/// Words that make tokens something to be counted.
+/// Words that mean a number of tokens.
 const COUNTS: [&str; 8] = ["MAX", "MIN", "NUM", "TOTAL", "INPUT", "OUTPUT", "CONTEXT", "THINKING"];
 
-/// Ends of names that are secret as a whole.
+/// Names, or ends of names, that are secret as a whole.
 const WHOLE: [&str; 6] = ["DATABASE_URL", "REDIS_URL", "MONGODB_URI", "WEBHOOK_URL", "CONNECTION_STRING", "SAS_URL"];
 
-/// Words that make a name secret wherever they stand.
+/// Words that make a name secret at any position.
 const SECRET: [&str; 15] = [
     "TOKEN",
     "SECRET",
@@ -136,7 +137,7 @@ const SECRET: [&str; 15] = [
     "BEARER",
 ];
 
-/// Endings of words that are written together.
+/// Endings of words that are written without a separator.
 const ENDINGS: [&str; 11] = [
     "TOKEN",
     "SECRET",
@@ -155,7 +156,7 @@ fn is_secret(word: &str) -> bool {
     SECRET.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
 }
 
-/// The words of a name in capitals, split at everything that is not a letter or digit and at `aB`.
+/// The words of a name in capitals, split at each character that is not a letter or digit, and at `aB`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;

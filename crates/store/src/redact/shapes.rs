@@ -1,23 +1,23 @@
-//! Tokens that are recognised by their shape alone.
+//! Recognises tokens by their shape alone.
 //!
-//! Scanned by hand: a shape is decided after at most a few dozen bytes (two kilobytes for a JSON Web Token), the rest of
-//! a long token is taken in byte by byte.
+//! Scanned by hand: a shape is decided after at most a few dozen bytes (two kilobytes for a JSON Web Token). The rest
+//! of a long token is then read byte by byte.
 
-use super::{End, More};
+use super::{End, NeedsMore};
 
-/// How many bytes before a position are looked at.
+/// How many bytes before a position are inspected.
 pub(super) const LOOK_BEHIND: usize = 32;
 
-/// A token that begins where we look.
+/// A token that begins at the inspected position.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) label: &'static str,
-    /// What is certain; the tail may go on from here.
+    /// The end of the certain part; the tail may continue from here.
     pub(super) end: usize,
     pub(super) tail: Option<Tail>,
 }
 
-/// How a token goes on after its certain part.
+/// How a token continues after its certain part.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tail {
     While(Class),
@@ -33,13 +33,13 @@ pub(super) enum Tail {
 pub(super) enum Class {
     /// Letters and digits.
     Plain,
-    /// And underscores.
+    /// Also underscores.
     Word,
-    /// And dashes.
+    /// Also dashes.
     Dashed,
-    /// And dots.
+    /// Also dots.
     Dotted,
-    /// And what else HTTP allows in a token.
+    /// Also the other characters that HTTP allows in a token.
     Header,
     Capital,
 }
@@ -95,16 +95,17 @@ const KEY_END: &[u8] = b"-----END ";
 const DASHES: &[u8] = b"-----";
 const WEB_TOKEN: &[u8] = b"eyJ";
 
-/// The words after which whatever looks random is a token.
+/// A random-looking word after one of these is a token.
 const WORDS: [(&[u8], &str); 2] = [(b"bearer ", "bearer-token"), (b"authorization: basic ", "basic-auth")];
 
-/// The first two bytes a shape can have.
+/// The first two bytes of every shape.
 pub(super) fn starts() -> impl Iterator<Item = [u8; 2]> {
     let all = PREFIXES.iter().map(|prefix| prefix.text).chain([KEY_BEGIN, WEB_TOKEN]);
     all.filter_map(|text| text.first_chunk().copied())
 }
 
-/// A quick test for positions after something that announces a secret: one of the words, or the scheme of a URL.
+/// A quick test: whether a position may follow an announcement of a secret, that is one of the words, or the scheme of
+/// a URL.
 pub(super) fn may_follow(hay: &[u8], at: usize) -> bool {
     may_follow_word(hay, at) || follows_scheme(hay, at)
 }
@@ -113,14 +114,14 @@ fn may_follow_word(hay: &[u8], at: usize) -> bool {
     at >= 7 && matches!(hay.get(at - 2..at), Some([b'r' | b'R' | b'c' | b'C', b' ']))
 }
 
-/// After `://`, also as some write it in JSON.
+/// After `://`, also in its escaped JSON form.
 fn follows_scheme(hay: &[u8], at: usize) -> bool {
     let before = hay.get(..at).unwrap_or_default();
     before.ends_with(b"://") || before.ends_with(br":\/\/")
 }
 
 /// All shapes that begin at a position.
-pub(super) fn probe(hay: &[u8], at: usize, end: End) -> Result<Vec<Shape>, More> {
+pub(super) fn probe(hay: &[u8], at: usize, end: End) -> Result<Vec<Shape>, NeedsMore> {
     let mut found = Vec::new();
     if at_edge(hay, at) {
         for prefix in &PREFIXES {
@@ -135,7 +136,7 @@ pub(super) fn probe(hay: &[u8], at: usize, end: End) -> Result<Vec<Shape>, More>
 }
 
 impl Prefix {
-    fn probe(&self, hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+    fn probe(&self, hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, NeedsMore> {
         if !text_at(hay, at, self.text, end)? {
             return Ok(None);
         }
@@ -156,19 +157,19 @@ impl Prefix {
     }
 }
 
-/// How many bytes of a token are looked at to see whether it is one.
+/// How many bytes of a token are inspected to decide whether it is one.
 const SAMPLE: usize = 64;
 
-/// Words joined by dashes have neither digits nor capitals; keys without either hardly exist.
+/// Whether a token has a digit or a capital. Words joined by dashes have neither; keys without either hardly exist.
 fn looks_random(token: &[u8]) -> bool {
     token.iter().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
-/// `eyJ` (the encoding of `{"`), a dot, and at least a little more.
-fn probe_web_token(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+/// A JSON Web Token: `eyJ` (the encoding of `{"`), a dot, and at least a little more.
+fn probe_web_token(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, NeedsMore> {
     const LONGEST_HEADER: usize = 2048;
     const SHORTEST_PART: usize = 8;
-    // Without this, a row of `eyJ-eyJ-…` would be read to its end from every position.
+    // Otherwise a sequence of `eyJ-eyJ-…` would be read to its end from every position.
     let inside = at > 0 && hay.get(at - 1).is_some_and(|&byte| Class::Dashed.has(byte));
     if (inside && !after_escape(hay, at)) || !text_at(hay, at, WEB_TOKEN, end)? {
         return Ok(None);
@@ -185,8 +186,8 @@ fn probe_web_token(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, Mor
     Ok((payload.len() == SHORTEST_PART).then_some(shape))
 }
 
-/// `-----BEGIN … PRIVATE KEY-----` and what follows.
-fn probe_key(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+/// A private key: `-----BEGIN … PRIVATE KEY-----` and its content.
+fn probe_key(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, NeedsMore> {
     const LONGEST_KIND: usize = 48;
     if !text_at(hay, at, KEY_BEGIN, end)? {
         return Ok(None);
@@ -202,7 +203,7 @@ fn probe_key(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
     Ok(Some(Shape { label: "private-key", end: stop, tail: Some(Tail::Key) }))
 }
 
-fn probe_after_word(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+fn probe_after_word(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, NeedsMore> {
     const SHORTEST: usize = 16;
     if !may_follow_word(hay, at) {
         return Ok(None);
@@ -218,8 +219,8 @@ fn probe_after_word(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, Mo
     Ok(None)
 }
 
-/// `user:password` of a URL, up to the last `@` before the path: a password may hold one.
-fn probe_login(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+/// `user:password` of a URL, up to the last `@` before the path, because a password may contain one.
+fn probe_login(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, NeedsMore> {
     const LONGEST_AUTHORITY: usize = 512;
     if !follows_scheme(hay, at) {
         return Ok(None);
@@ -284,13 +285,13 @@ impl Class {
         byte.is_ascii_alphanumeric() || more.contains(&byte)
     }
 
-    fn run(self, hay: &[u8], from: usize, max: usize, end: End) -> Result<&[u8], More> {
+    fn run(self, hay: &[u8], from: usize, max: usize, end: End) -> Result<&[u8], NeedsMore> {
         run(hay, from, max, end, |byte| self.has(byte))
     }
 }
 
-/// The bytes of one kind from a position on, at most `max`.
-fn run(hay: &[u8], from: usize, max: usize, end: End, has: impl Fn(u8) -> bool) -> Result<&[u8], More> {
+/// The bytes of one kind from a position on, at most `max` of them.
+fn run(hay: &[u8], from: usize, max: usize, end: End, has: impl Fn(u8) -> bool) -> Result<&[u8], NeedsMore> {
     let rest = hay.get(from..).unwrap_or_default();
     let window = rest.get(..max).unwrap_or(rest);
     match window.iter().position(|&byte| !has(byte)) {
@@ -300,7 +301,7 @@ fn run(hay: &[u8], from: usize, max: usize, end: End, has: impl Fn(u8) -> bool) 
     }
 }
 
-fn text_at(hay: &[u8], at: usize, text: &[u8], end: End) -> Result<bool, More> {
+fn text_at(hay: &[u8], at: usize, text: &[u8], end: End) -> Result<bool, NeedsMore> {
     let rest = hay.get(at..).unwrap_or_default();
     if rest.starts_with(text) {
         return Ok(true);
@@ -311,13 +312,13 @@ fn text_at(hay: &[u8], at: usize, text: &[u8], end: End) -> Result<bool, More> {
     Ok(false)
 }
 
-/// A token does not begin in the middle of a word; the end of an escape is no part of a word.
+/// Whether a token may begin here: not in the middle of a word. The end of an escape does not count as part of a word.
 fn at_edge(hay: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| hay.get(index));
     before.is_none_or(|byte| !byte.is_ascii_alphanumeric()) || after_escape(hay, at)
 }
 
-/// After `\n` and its like, `\u0022` or `%22`.
+/// Whether the position follows `\n` and similar escapes, `\u0022` or `%22`.
 fn after_escape(hay: &[u8], at: usize) -> bool {
     let before = hay.get(..at).unwrap_or_default();
     match before {

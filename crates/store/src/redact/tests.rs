@@ -82,7 +82,7 @@ fn a_value_that_is_no_text_is_hidden_raw_and_as_shown() {
     let redactor = Redactor::new([("KEY", b"\xff\xfeabcdef")]);
     assert_eq!(redactor.redact(b"<\xff\xfeabcdef>").as_ref(), b"<[redacted:KEY]>");
     assert_eq!(redactor.redact_str("<\u{fffd}\u{fffd}abcdef>"), "<[redacted:KEY]>");
-    // The continuation bytes of a character can be a secret too.
+    // A secret may consist of continuation bytes of characters.
     let halves = Redactor::new([("KEY", b"\xb6\xc3\xb6\xc3\xb6\xc3")]);
     assert_eq!(halves.redact_str("ööööö"), "\u{fffd}[redacted:KEY]\u{fffd}");
 }
@@ -213,7 +213,7 @@ fn a_stream_holds_back_little() {
 
 #[test]
 fn hostile_text_takes_linear_time() {
-    // Far beyond any patience if each position looked at the whole rest.
+    // This would take far too long if each position scanned the whole rest.
     let redactor = redactor();
     for unit in
         ["sk-", "sk-A1", "eyJ", "eyJ-", "-----BEGIN ", "Bearer A1", "-----BEGIN PRIVATE KEY-----", "ghp_", "\\n"]
@@ -278,7 +278,7 @@ fn encoded(form: usize, secret: &[u8], before: &[u8], after: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What of an encoded secret depends on nothing but the secret.
+/// The part of an encoded secret that depends only on the secret.
 fn inner(encoded: &[u8], before: usize, secret: usize) -> Vec<u8> {
     encoded[(before * 8).div_ceil(6)..(before + secret) * 8 / 6].to_vec()
 }

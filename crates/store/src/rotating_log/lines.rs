@@ -1,4 +1,4 @@
-//! A log read backwards.
+//! Reads a log backwards.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -10,29 +10,29 @@ use rustix::fs::OFlags;
 use super::LONGEST_LINE;
 use crate::file::{FileError, failed, open_regular};
 
-/// What is read at once; a line that is longer has the next reads twice as large.
+/// Bytes per read; each next read of a longer line is twice as large.
 const CHUNK: u64 = 64 << 10;
 
 /// The lines of a log, newest first.
 ///
-/// All files are opened at once, so a rotation meanwhile neither hides a line nor shows it twice. They are read from their
-/// end as far as lines are asked for.
+/// All files are opened at the start, so a rotation meanwhile neither hides a line nor shows it twice. They are read
+/// from their end, only as far as lines are requested.
 #[derive(Debug)]
 pub struct Lines {
     /// Newest last.
-    files: Vec<Unread>,
+    files: Vec<UnreadPart>,
     most: u64,
-    /// Lines that are not handed out yet, in the order of the file.
+    /// Lines that are not returned yet, in the order of the file.
     bytes: Vec<u8>,
     passed_over: bool,
 }
 
-/// The part of a file that was not read yet.
+/// The unread part of a file.
 #[derive(Debug)]
-struct Unread {
+struct UnreadPart {
     path: PathBuf,
     file: File,
-    /// Where the unread part begins: at the start of the file, unless it is longer than it may be.
+    /// Where the unread part begins: the start of the file, or later if the file is too long.
     start: u64,
     end: u64,
 }
@@ -42,14 +42,14 @@ impl Lines {
     pub(super) fn open(paths: impl Iterator<Item = PathBuf>, most: u64) -> Result<Lines, FileError> {
         let mut files = Vec::new();
         let mut seen: Vec<(u64, u64)> = Vec::new();
-        // From the newest on: what a rotation moves meanwhile is met twice, and never missed.
+        // Begins with the newest file: a file that a rotation moves meanwhile is seen twice, but never missed.
         for path in paths {
             if let Some((file, meta)) = open_regular(&path, OFlags::NOFOLLOW)? {
                 let identity = (meta.dev(), meta.ino());
                 if !seen.contains(&identity) {
                     seen.push(identity);
                     let end = meta.len();
-                    files.push(Unread { path, file, start: end.saturating_sub(most), end });
+                    files.push(UnreadPart { path, file, start: end.saturating_sub(most), end });
                 }
             }
         }
@@ -57,12 +57,12 @@ impl Lines {
         Ok(Lines { files, most, bytes: Vec::new(), passed_over: false })
     }
 
-    /// Whether older lines were passed over, because a file is longer than it may be.
+    /// Whether older lines were skipped because a file is too long.
     pub fn has_passed_over(&self) -> bool {
         self.passed_over
     }
 
-    /// The last line of what was read; none if more must be read to know where it begins.
+    /// The last line of the bytes read; `None` if more must be read to find its beginning.
     fn last_line(&mut self) -> Option<Vec<u8>> {
         if self.bytes.last() == Some(&b'\n') {
             self.bytes.pop();
@@ -71,15 +71,15 @@ impl Lines {
         Some(self.bytes.split_off(start + 1))
     }
 
-    /// What is left at the start of a file: a line of its own, or the end of one that is not shown. What is longer than any
-    /// line is no such end, and may hold a line behind something else.
+    /// The rest at the start of a file. If the file was cut, it is the end of a line and is not returned. A rest longer
+    /// than any line is returned even then, because it may contain a whole line after other bytes.
     fn first_line(&mut self, is_cut: bool) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.bytes);
         self.passed_over |= is_cut;
         Some(line).filter(|line| !line.is_empty() && (!is_cut || line.len() as u64 > LONGEST_LINE))
     }
 
-    /// Reads a further part of the newest file that has one.
+    /// Reads another part of the newest file with unread bytes.
     fn read(&mut self) -> Result<(), FileError> {
         let Some(unread) = self.files.last_mut() else { return Ok(()) };
         let held = u64::try_from(self.bytes.len()).unwrap_or(self.most);
@@ -87,7 +87,7 @@ impl Lines {
         let from = unread.end - size;
         let mut chunk = vec![0; usize::try_from(size).unwrap_or_default()];
         match unread.file.read_exact_at(&mut chunk, from) {
-            // Somebody emptied it meanwhile.
+            // Another process truncated the file meanwhile.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 unread.end = unread.start;
                 self.bytes.clear();

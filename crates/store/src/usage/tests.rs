@@ -66,10 +66,10 @@ fn looking_takes_nothing() {
     let world = World::new();
     let one = [quota("a", Some(1), None)];
     for _ in 0..3 {
-        assert_eq!(Used::read(&world.path()).unwrap().exhausted(&one, at(0.0)), None);
+        assert_eq!(UsedQuota::read(&world.path()).unwrap().exhausted(&one, at(0.0)), None);
     }
     assert_eq!(world.take(&one, 0.0), None);
-    let used = Used::read(&world.path()).unwrap();
+    let used = UsedQuota::read(&world.path()).unwrap();
     assert_eq!(used.exhausted(&one, at(1.0)), Some((0, Duration::from_secs(59))));
 }
 

@@ -8,7 +8,7 @@ use super::*;
 
 const MAX: u64 = 64 * 1024;
 
-/// Loads a file with some content and replaces the path in the message by `FILE`.
+/// Loads a file with this content, and replaces its path in the message by `FILE`.
 fn trouble_of(content: &str) -> String {
     let folder = tempdir().unwrap();
     let path = folder.path().join("doc.json");
@@ -93,7 +93,7 @@ fn a_document_of_another_user_is_unsafe() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("doc.json");
     fs::write(&path, r#"{"version": 1}"#).unwrap();
-    // Only root can give a file away; for others there is nothing to test.
+    // Only root can give a file to another user; without root there is nothing to test.
     if chown(&path, Some(54_321), None).is_ok() {
         assert!(matches!(load(&path, 1, MAX), Loaded::Refused(Trouble::Unsafe { owner: 54_321, .. })));
     }
@@ -119,4 +119,20 @@ fn an_update_writes_only_what_it_is_given() {
     assert!(!path.exists());
     update(&path, 1, MAX, |_| Ok((Some(json!({"version": 1, "a": 2})), ()))).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"version\": 1,\n  \"a\": 2\n}\n");
+}
+
+#[test]
+fn a_document_that_says_nothing_any_more_goes_with_its_lock() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("doc.json");
+    let write = |document: serde_json::Value| update(&path, 1, MAX, |_| Ok((Some(document), ()))).unwrap();
+    let empty = json!({"version": 1, "list": [], "map": {}, "nothing": null});
+    write(empty.clone());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    for said in [json!({"version": 1, "list": [0]}), json!({"version": 1, "list": [], "serial": 0})] {
+        write(said);
+        assert!(path.exists());
+        write(empty.clone());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ollm_store::{Keyring, KeyringError, Place, SecretError, Secrets, drop_secrets, keep_secret};
+use ollm_store::{Keyring, KeyringError, SecretError, SecretPlace, Secrets, drop_secrets, keep_secret};
 use testkit::{Habits, KeyringSession, Person, Prompts, SecretService};
 
 fn session() -> Option<KeyringSession> {
     KeyringSession::start(|session| {
         let probe = session.folder().join("probe.json");
-        keep_secret(&probe, Some(&keyring(session)), "probe", "1").is_ok_and(|kept| kept.place == Place::Keyring)
+        keep_secret(&probe, Some(&keyring(session)), "probe", "1").is_ok_and(|kept| kept.place == SecretPlace::Keyring)
     })
 }
 
@@ -28,7 +28,7 @@ fn a_keyring_keeps_a_secret_gives_it_back_and_lets_it_go() {
     // Also what is long, is not ASCII, or looks like more than one line.
     for value in ["s3cret", " ", "zwölf\nLinien \u{1f511}", &"x".repeat(20_000)] {
         let deposit = keep_secret(&path, Some(&keyring), "a:b", value).unwrap();
-        assert_eq!((deposit.place, deposit.instead), (Place::Keyring, None));
+        assert_eq!((deposit.place, deposit.instead), (SecretPlace::Keyring, None));
         let (secrets, trouble) = Secrets::load(&path, Some(keyring.clone()));
         assert_eq!((secrets.get("a:b").unwrap().as_deref(), trouble), (Some(value), None));
         assert!(edition < secrets.edition("a:b"));
@@ -55,10 +55,10 @@ fn an_empty_text_takes_the_place_of_what_is_in_the_keyring_and_is_known_without_
     let keyring = keyring(&session);
     keep_secret(&path, Some(&keyring), "a", "s3cret").unwrap();
     let kept = Secrets::load(&path, Some(keyring.clone())).0;
-    assert_eq!(keep_secret(&path, Some(&keyring), "a", "").unwrap().place, Place::File);
+    assert_eq!(keep_secret(&path, Some(&keyring), "a", "").unwrap().place, SecretPlace::File);
     assert_eq!(Secrets::load(&path, None).0.get("a").unwrap().as_deref(), Some(""));
     assert!(matches!(kept.get("a").unwrap_err(), SecretError::Gone));
-    assert_eq!(keep_secret(&path, Some(&keyring), "a", "again").unwrap().place, Place::Keyring);
+    assert_eq!(keep_secret(&path, Some(&keyring), "a", "again").unwrap().place, SecretPlace::Keyring);
     assert_eq!(Secrets::load(&path, Some(keyring)).0.get("a").unwrap().as_deref(), Some("again"));
 }
 
@@ -74,7 +74,7 @@ fn a_locked_keyring_is_said_to_be_locked_and_nobody_is_asked() {
     let (secrets, _) = Secrets::load(&path, Some(keyring.clone()));
     assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Locked)));
     let deposit = keep_secret(&path, Some(&keyring), "b", "other").unwrap();
-    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Locked)));
+    assert_eq!((deposit.place, deposit.instead), (SecretPlace::File, Some(KeyringError::Locked)));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_bus_without_a_keyring_leaves_the_secret_in_the_file() {
     let Some(session) = KeyringSession::bare() else { return };
     let path = session.folder().join("secrets.json");
     let deposit = keep_secret(&path, Some(&keyring(&session)), "a", "s3cret").unwrap();
-    assert_eq!(deposit.place, Place::File);
+    assert_eq!(deposit.place, SecretPlace::File);
     assert!(deposit.instead.unwrap().to_string().contains("no keyring runs"));
 }
 
@@ -96,7 +96,7 @@ fn a_keyring_that_hangs_holds_nobody_up_for_long() {
     let (secrets, _) = Secrets::load(&path, Some(keyring.clone()));
     assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Late)));
     let deposit = keep_secret(&path, Some(&keyring), "a", "anew").unwrap();
-    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Late)));
+    assert_eq!((deposit.place, deposit.instead), (SecretPlace::File, Some(KeyringError::Late)));
 }
 
 /// A keyring of our own on a real bus, with one item in it.
@@ -105,7 +105,7 @@ fn prompting(habits: Habits) -> Option<(KeyringSession, SecretService, PathBuf)>
     let service = SecretService::serve(&session, Habits { locked: false, furnished: true, ..habits });
     let path = session.folder().join("secrets.json");
     let kept = keep_secret(&path, Some(&keyring(&session)), "a", "s3cret");
-    assert!(kept.is_ok_and(|kept| kept.place == Place::Keyring));
+    assert!(kept.is_ok_and(|kept| kept.place == SecretPlace::Keyring));
     service.set(habits);
     Some((session, service, path))
 }
@@ -126,7 +126,7 @@ fn a_person_who_types_the_password_gets_at_what_is_locked() {
         assert_eq!(service.prompts(), Prompts { asked: 1, withdrawn: 0 });
         service.set(Habits { person, ..LOCKED });
         let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
-        assert_eq!((deposit.place, deposit.instead), (Place::Keyring, None), "{person:?}");
+        assert_eq!((deposit.place, deposit.instead), (SecretPlace::Keyring, None), "{person:?}");
         service.set(Habits { person, ..LOCKED });
         assert!(drop_secrets(&path, Some(&patient(&session)), &["a".to_owned()]).unwrap());
         assert_eq!(service.prompts(), Prompts { asked: 3, withdrawn: 0 });
@@ -142,7 +142,7 @@ fn a_question_that_is_dismissed_leaves_the_keyring_locked() {
     let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
     assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Locked)));
     let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
-    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Locked)));
+    assert_eq!((deposit.place, deposit.instead), (SecretPlace::File, Some(KeyringError::Locked)));
     assert_eq!(service.prompts(), Prompts { asked: 2, withdrawn: 0 });
 }
 
@@ -155,7 +155,7 @@ fn a_question_that_nobody_answers_is_taken_back_in_the_end() {
     assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Late)));
     assert_eq!(service.prompts(), Prompts { asked: 1, withdrawn: 1 });
     let deposit = keep_secret(&path, Some(&keyring), "b", "new").unwrap();
-    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Late)));
+    assert_eq!((deposit.place, deposit.instead), (SecretPlace::File, Some(KeyringError::Late)));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_keyring_without_a_collection_leaves_the_secret_in_the_file() {
     let habits = Habits { furnished: false, locked: false, ..LOCKED };
     let Some((session, service, path)) = prompting(habits) else { return };
     let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
-    assert_eq!(deposit.place, Place::File);
+    assert_eq!(deposit.place, SecretPlace::File);
     assert!(deposit.instead.unwrap().to_string().contains("there is no default keyring yet"));
     let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
     assert_eq!(secrets.get("a").unwrap().as_deref(), Some("s3cret"), "what is there stays readable");

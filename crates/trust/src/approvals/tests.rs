@@ -122,7 +122,7 @@ fn unknown_fields_of_our_own_entries_are_kept() {
     assert_eq!(after["approvals"], json!([entry, write_entry(approval("b"))]));
 }
 
-/// Asserts that a file approves nothing, tells why, and stays as it is.
+/// Asserts that a file approves nothing, tells why, and stays unchanged.
 fn assert_useless(path: &Path, content: &[u8]) {
     let (approvals, trouble) = Approvals::load(path, None);
     assert_eq!(approvals, Approvals::default());

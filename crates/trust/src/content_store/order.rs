@@ -1,4 +1,4 @@
-//! What a new copy is to hold, and how it is filled.
+//! Plans a new copy, and fills it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -7,24 +7,24 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use ollm_store::raw::{failed, open_regular, sync_folder};
-use ollm_store::tree::{self, Entry, Kind};
+use ollm_store::tree::{self, Entry, EntryKind};
 use ollm_store::{Digest, FileDigests, FileError, TreeLimits, digest_bytes};
 use rustix::fs::OFlags;
 
 use super::{ContentStoreError, FOLDER, StoredFile, mode_for};
 
-/// So many files are brought to the disk one by one.
+/// Up to this many files are synced one by one.
 const FEW: usize = 8;
 
-/// What a new copy is to hold.
+/// The plan of a new copy.
 pub(super) struct Order<'a> {
     pub(super) base: &'a Path,
     pub(super) digest: Digest,
-    /// Each folder stands before what it holds.
+    /// Each folder comes before its entries.
     entries: Vec<Entry>,
-    /// The expected content by place, where it is known for each file.
+    /// The expected digest by place; empty if the digests of the single files are not known.
     content: BTreeMap<PathBuf, Digest>,
-    /// Text that takes the place of the content, by place.
+    /// Text that replaces the content, by place.
     edited: Option<&'a BTreeMap<PathBuf, String>>,
     flags: OFlags,
     pub(super) limits: TreeLimits,
@@ -41,11 +41,13 @@ impl<'a> Order<'a> {
         }
         let folders: BTreeSet<_> = content.keys().flat_map(|place| place.ancestors().skip(1)).collect();
         let folders = folders.into_iter().filter(|folder| *folder != Path::new(""));
-        let mut entries: Vec<_> = folders.map(|folder| Entry { path: folder.to_owned(), kind: Kind::Folder }).collect();
+        let mut entries: Vec<_> =
+            folders.map(|folder| Entry { path: folder.to_owned(), kind: EntryKind::Folder }).collect();
         for place in content.keys() {
             let path = base.join(place);
             let meta = fs::metadata(&path).map_err(|source| failed("inspect", &path, source))?;
-            entries.push(Entry { path: place.clone(), kind: Kind::File { executable: tree::is_executable(&meta) } });
+            entries
+                .push(Entry { path: place.clone(), kind: EntryKind::File { executable: tree::is_executable(&meta) } });
         }
         entries.sort_unstable_by(|a, b| tree::order(&a.path, &b.path));
         let of = |entry: &Entry| content.get(&entry.path).copied().ok_or_else(|| changed(base, entry));
@@ -87,16 +89,16 @@ impl<'a> Order<'a> {
         for entry in &self.entries {
             let to = folder.join(&entry.path);
             match &entry.kind {
-                Kind::Folder => create_folder(&to)?,
-                Kind::Link(target) => symlink(target, &to).map_err(|source| failed("create", &to, source))?,
-                Kind::File { executable } => left -= self.copy(entry, *executable, &to, left)?,
+                EntryKind::Folder => create_folder(&to)?,
+                EntryKind::Link(target) => symlink(target, &to).map_err(|source| failed("create", &to, source))?,
+                EntryKind::File { executable } => left -= self.copy(entry, *executable, &to, left)?,
             }
         }
         self.settle(folder)?;
         Ok(())
     }
 
-    /// Copies one file from one descriptor and returns its size.
+    /// Copies one file through one descriptor and returns its size.
     fn copy(&self, entry: &Entry, executable: bool, to: &Path, left: u64) -> Result<u64, ContentStoreError> {
         let from = self.base.join(&entry.path);
         let Some((mut source, meta)) = open_regular(&from, self.flags)? else {
@@ -125,14 +127,14 @@ impl<'a> Order<'a> {
         Ok(size)
     }
 
-    /// Closes the folders, the innermost first, and brings everything to the disk.
+    /// Makes the folders read-only, the innermost first, and syncs everything to disk.
     fn settle(&self, folder: &Path) -> Result<(), FileError> {
-        let places = |wanted: fn(&Kind) -> bool| {
+        let places = |wanted: fn(&EntryKind) -> bool| {
             let entries = self.entries.iter().rev().filter(move |entry| wanted(&entry.kind));
             entries.map(|entry| folder.join(&entry.path))
         };
-        let folders = || places(|kind| matches!(kind, Kind::Folder)).chain([folder.to_owned()]);
-        let files = || places(|kind| matches!(kind, Kind::File { .. }));
+        let folders = || places(|kind| matches!(kind, EntryKind::Folder)).chain([folder.to_owned()]);
+        let files = || places(|kind| matches!(kind, EntryKind::File { .. }));
         folders().try_for_each(|path| close(&path))?;
         if files().count() > FEW && sync_file_system(folder)? {
             return Ok(());
@@ -150,7 +152,7 @@ fn place_in(base: &Path, path: &Path) -> Result<PathBuf, ContentStoreError> {
     let place = path.strip_prefix(base).unwrap_or(Path::new(""));
     let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
     if plain && place != Path::new("") {
-        // Spelled anew: a path may say `a//b` or `a/./b`.
+        // Rebuilds the path, which may be spelled `a//b` or `a/./b`.
         return Ok(place.components().collect());
     }
     Err(ContentStoreError::Outside { path: path.to_owned(), base: base.to_owned() })
@@ -170,8 +172,8 @@ fn sync_file(path: &Path) -> Result<(), FileError> {
     synced.map_err(|source| failed("write", path, source))
 }
 
-/// Brings all files to the disk in one go, which for many is a hundred times faster than one by one; false where there
-/// is no such thing.
+/// Syncs all files at once; for many files, that is a hundred times faster than one by one. Returns false if the
+/// platform cannot do that.
 #[cfg(target_os = "linux")]
 fn sync_file_system(folder: &Path) -> Result<bool, FileError> {
     let synced = fs::File::open(folder).and_then(|open| Ok(rustix::fs::syncfs(open)?));

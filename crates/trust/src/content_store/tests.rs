@@ -75,9 +75,9 @@ fn content_of(folder: &Path) -> Vec<(String, u32, Vec<u8>)> {
     let listed = tree::list(folder, 1000).unwrap();
     let show = |(entry, meta): (Entry, Metadata)| {
         let bytes = match &entry.kind {
-            Kind::Folder => Vec::new(),
-            Kind::Link(target) => target.to_str().unwrap().as_bytes().to_vec(),
-            Kind::File { .. } => fs::read(folder.join(&entry.path)).unwrap(),
+            EntryKind::Folder => Vec::new(),
+            EntryKind::Link(target) => target.to_str().unwrap().as_bytes().to_vec(),
+            EntryKind::File { .. } => fs::read(folder.join(&entry.path)).unwrap(),
         };
         (entry.path.to_str().unwrap().to_owned(), meta.mode() & 0o7777, bytes)
     };

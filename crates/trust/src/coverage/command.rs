@@ -1,18 +1,16 @@
-//! What a program and its arguments and variables name: scripts, code, modules, folders to look in.
+//! Finds what a program, its arguments and its variables name: scripts, code, modules, search folders.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
-use ollm_shell::single_quoted;
+use ollm_shell::{VariableHolds, program_variable, single_quoted};
 
 use super::script::{self, Language};
 use super::shell::{self, Scope};
-use super::{CommandLine, CoverageError, Edit, Found, LOADING, Replacement, Search, loader, runner};
+use super::{CommandLine, CoverageError, Edit, FoundName, Replacement, Search, loader, runner};
 
-/// Variables that name folders in which programs and libraries are looked up.
-const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
-
-/// Variables that hold options of an interpreter, whose names of code are looked up when it runs.
+/// Variables with interpreter options that may name code, which the interpreter looks up when it runs.
 const OPTIONS: &[(&str, &str)] = &[("PERL5OPT", "perl"), ("RUBYOPT", "ruby")];
 
 impl Search<'_> {
@@ -29,7 +27,7 @@ impl Search<'_> {
     }
 
     fn command(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
-        // A program outside of the folder is known by its place, as any other; not so a script that the folder has a link to.
+        // A program outside the folder is known by its path. A script behind a link of the folder is covered.
         if let Some(program) = program
             && let Ok(real) = program.canonicalize()
             && let Some(place) = self.place_of(program, &real)
@@ -39,7 +37,7 @@ impl Search<'_> {
             self.push_code(place, None);
         }
         if let Some(environment) = program.and_then(|program| program.ancestors().nth(2))
-            && let Found::File(_) = self.at(&environment.join("pyvenv.cfg"))?
+            && let FoundName::File(_) = self.at(&environment.join("pyvenv.cfg"))?
         {
             let short = self.short(environment);
             self.coverage.uncovered.push(format!("packages in `{short}` are not looked through"));
@@ -49,7 +47,7 @@ impl Search<'_> {
         for arg in args {
             self.text(arg)?;
         }
-        // Others may start Python, as in `uv run python -m tool`; a shell has text of its own.
+        // Other programs may start Python, as in `uv run python -m tool`. Shell text is searched elsewhere.
         if Language::of_interpreter(command) != Some(Language::Shell) {
             for module in modules(args, running) {
                 self.module(module)?;
@@ -65,7 +63,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The command that another program runs, read as a shell would read it.
+    /// Covers the command in a wrapper's arguments, read as a shell would read it.
     fn wrapped(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
         let mut text = single_quoted(command);
         let mut spans = Vec::with_capacity(args.len());
@@ -84,7 +82,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The code among the arguments of a program.
+    /// Covers the code among the arguments of a program.
     fn runs(&mut self, command: &str, args: &[String], running: Runs) -> Result<(), CoverageError> {
         let language = Language::of_interpreter(command);
         for (_, prefix, name) in loader::code_files(command, args) {
@@ -99,7 +97,7 @@ impl Search<'_> {
             }
             Runs::Code => {
                 if let Some(language) = language {
-                    self.inline(command, args, language);
+                    self.inline(command, args, language, None);
                     let options = || args.iter().take_while(|arg| arg.starts_with('-'));
                     let has_code = || options().any(|arg| arg.contains('c') && !arg.contains('m'));
                     self.coverage.is_inline_python |= language == Language::Python && has_code();
@@ -121,7 +119,7 @@ impl Search<'_> {
             // `deno eval`
             Runs::Itself => {
                 if let Some(language) = language {
-                    self.inline(command, args, language);
+                    self.inline(command, args, language, None);
                 }
             }
             Runs::Input | Runs::Nothing => {}
@@ -129,15 +127,15 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The folders in which a program looks for code, and the names of code in commands that it is given as text.
+    /// Covers the folders in which a program looks for code, and the code files in commands that it gets as text.
     pub(super) fn looked_up(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
         for name in loader::code_folders(command, args) {
-            if let Found::Folder(folder) = self.named(name)? {
+            if let FoundName::Folder(folder) = self.named(name)? {
                 self.whole_folder(&folder);
             }
         }
         for name in loader::code_in_text(command, args) {
-            if let Found::File(file) = self.named(name)? {
+            if let FoundName::File(file) = self.named(name)? {
                 self.push_code(file.clone(), None);
                 self.stays(&Replacement::File { prefix: String::new(), file }, None);
             }
@@ -161,7 +159,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The code that an interpreter means by a name.
+    /// The file that an interpreter means by a name of code.
     pub(super) fn code_file(&mut self, name: &str, language: Language) -> Result<Option<PathBuf>, CoverageError> {
         let candidates = match language {
             Language::Node => script::node_files(name),
@@ -170,24 +168,23 @@ impl Search<'_> {
         };
         for candidate in candidates {
             match self.named(&candidate)? {
-                Found::File(file) => {
+                FoundName::File(file) => {
                     self.push_code(file.clone(), Some(language));
                     return Ok(Some(file));
                 }
-                Found::Folder(folder) => self.whole_folder(&folder),
-                Found::Nothing => {}
+                FoundName::Folder(folder) => self.whole_folder(&folder),
+                FoundName::Nothing => {}
             }
         }
         Ok(None)
     }
 
     pub(super) fn variable(&mut self, name: &str, value: &str) -> Result<(), CoverageError> {
-        let before = self.coverage.files.len();
-        if LOADING.contains(&name) {
-            self.every_name(value)?;
-            let found: Vec<PathBuf> = self.coverage.files.get(before..).unwrap_or_default().to_vec();
-            for file in found {
-                self.push_code(file, None);
+        if let Some(variable) = program_variable(name).filter(|variable| variable.holds.names_code()) {
+            // A shell runs code that does not name another interpreter.
+            let language = (variable.holds != VariableHolds::File).then_some(Language::Shell);
+            for file in self.every_name(value)? {
+                self.push_code(file, language);
             }
         } else {
             self.text(value)?;
@@ -195,8 +192,8 @@ impl Search<'_> {
         self.options_in(name, value)?;
         if name == "PYTHONPATH" {
             for part in value.split(':').filter(|part| !part.is_empty()) {
-                let Found::Folder(folder) = self.named(part)? else { continue };
-                // A new file there stands before every module of that name, so all of them count.
+                let FoundName::Folder(folder) = self.named(&self.without_tilde(part))? else { continue };
+                // A new file there would take precedence over every module of the same name, so all of them count.
                 self.modules_in(&folder)?;
                 self.roots.push(folder);
             }
@@ -204,7 +201,16 @@ impl Search<'_> {
         self.searched(name, value, None)
     }
 
-    /// Options that an interpreter takes from a variable, where they lead it to code that it looks up when it runs.
+    /// An entry of a folder list, with the tilde at its start replaced by the home.
+    fn without_tilde<'p>(&self, part: &'p str) -> Cow<'p, str> {
+        let home = self.folders.iter().find(|(name, _)| *name == "HOME").map(|(_, home)| home);
+        match (part.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest).display().to_string().into(),
+            _ => part.into(),
+        }
+    }
+
+    /// Covers the code that an interpreter loads through options in a variable.
     fn options_in(&mut self, name: &str, value: &str) -> Result<(), CoverageError> {
         let Some((_, interpreter)) = OPTIONS.iter().find(|(variable, _)| *variable == name) else { return Ok(()) };
         let options: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
@@ -219,25 +225,27 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The folders of a variable in which programs or code are looked up; expansions that are unknown stand in `value`.
+    /// Covers the folders of a search variable. Unknown expansions are still part of `value`.
     pub(super) fn searched(&mut self, name: &str, value: &str, file: Option<&Path>) -> Result<(), CoverageError> {
-        if !SEARCHED.contains(&name) {
+        // The modules of Python's folders are covered one by one.
+        let is_searched = |name| program_variable(name).is_some_and(|known| known.holds == VariableHolds::Folders);
+        if name == "PYTHONPATH" || !is_searched(name) {
             return Ok(());
         }
         for part in value.split(':') {
-            // An empty part of it is the working folder.
+            // In `PATH`, an empty entry means the working folder.
             let part = if part.is_empty() && name == "PATH" && value.contains(':') { "." } else { part };
-            if let Found::Folder(folder) = self.named(part)? {
+            if let FoundName::Folder(folder) = self.named(&self.without_tilde(part))? {
                 self.whole_folder(&folder);
-            } else if file.is_none() && part.contains('$') && part.contains('/') && !part.starts_with("${HOME}/") {
-                self.made_up(part, None);
+            } else if part.contains('$') && part.contains('/') && !part.starts_with("${HOME}/") {
+                self.made_up(part, file);
             }
         }
         Ok(())
     }
 }
 
-/// The modules that Python is told to run or to import.
+/// The modules that Python must run or import, by its arguments.
 pub(super) fn modules(args: &[String], running: Runs) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for (index, arg) in args.iter().enumerate() {
@@ -254,7 +262,7 @@ pub(super) fn modules(args: &[String], running: Runs) -> Vec<&str> {
     found
 }
 
-/// The argument of a shell that is the text it runs; those behind it are its parameters.
+/// The index of the argument that a shell runs as text; later arguments are its parameters.
 pub(super) fn shell_code(args: &[String]) -> Option<usize> {
     let is_option = |arg: &str| arg.starts_with(['-', '+']);
     let tells = |arg: &String| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('c');

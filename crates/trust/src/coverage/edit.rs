@@ -1,7 +1,8 @@
-//! Names of code in shell text, and what stands in their place when the code runs from its copy.
+//! Replaces names of code in shell text when the code runs from its copy.
 //!
-//! What is found by the working folder could be exchanged after it was compared. So the working folder stays what it is, and
-//! each word that names code is replaced by a name in the copy: a reference to [`COPY_FOLDER`] and the place of the file.
+//! A file that is found through the working folder could be replaced after the check. The working folder itself stays
+//! the same. So each word that names code becomes a name in the copy: a reference to [`COPY_FOLDER`] and the file's
+//! place in it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use ollm_shell::{replaceable, single_quoted};
 /// The variable that names the folder of the copy.
 pub const COPY_FOLDER: &str = "OLLM_COPY_DIR";
 
-/// A word of shell text, and what replaces it.
+/// A word of shell text with its replacement.
 #[derive(Clone, Debug)]
 pub(crate) struct Edit {
     pub(crate) span: Range<usize>,
@@ -25,17 +26,17 @@ pub(crate) struct ScriptEdits {
     pub(crate) edits: Vec<Edit>,
 }
 
-/// What replaces a word.
+/// The replacement of a word.
 #[derive(Clone, Debug)]
 pub(crate) enum Replacement {
-    /// The name of a file in the copy, behind what stands before the name.
+    /// The file's name in the copy, after a prefix of the word.
     File { prefix: String, file: PathBuf },
-    /// A word that is shell text itself, with edits of its own.
+    /// A word that is itself shell text, with edits of its own.
     Code { text: String, edits: Vec<Edit> },
 }
 
 impl Replacement {
-    /// What is replaced, in the words of the text.
+    /// The files whose names are replaced.
     pub(crate) fn files(&self) -> Vec<&Path> {
         match self {
             Replacement::File { file, .. } => vec![file],
@@ -43,7 +44,7 @@ impl Replacement {
         }
     }
 
-    /// The same with other paths of the files.
+    /// Changes the paths of the files.
     pub(crate) fn map(&mut self, path: &dyn Fn(&PathBuf) -> PathBuf) {
         match self {
             Replacement::File { file, .. } => *file = path(file),
@@ -51,7 +52,7 @@ impl Replacement {
         }
     }
 
-    /// As a word of shell text; none where the copy has no such file.
+    /// The replacement as a word of shell text; `None` if the copy does not have the file.
     fn word(&self, place: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<String> {
         match self {
             Replacement::File { prefix, file } => {
@@ -64,7 +65,7 @@ impl Replacement {
     }
 }
 
-/// A text with its edits made; `place` says where in the copy a file is.
+/// Applies edits to a text. `place` gives the place of a file in the copy.
 pub(crate) fn rewritten(text: &str, edits: &[Edit], place: &dyn Fn(&Path) -> Option<PathBuf>) -> String {
     let mut new = String::with_capacity(text.len());
     let mut from = 0;
@@ -78,9 +79,9 @@ pub(crate) fn rewritten(text: &str, edits: &[Edit], place: &dyn Fn(&Path) -> Opt
     new
 }
 
-/// The edits that can be made, in the order of the text, and those that cannot.
+/// The possible edits in the order of the text, and the impossible ones.
 pub(super) fn possible(text: &str, mut edits: Vec<Edit>) -> (Vec<Edit>, Vec<Edit>) {
-    // Of words within words the outermost counts.
+    // Of nested words, the outermost counts.
     edits.sort_by_key(|edit| (edit.span.start, usize::MAX - edit.span.end));
     let mut end = 0;
     edits.retain(|edit| {

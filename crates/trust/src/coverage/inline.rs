@@ -1,5 +1,5 @@
-//! Code in the arguments of an interpreter. What it loads from the project has no place in the copy, and is not read for
-//! all the ways in which a language can load something: code that has one of their words is uncovered.
+//! Judges code in the arguments of an interpreter. Files that such code loads from the project have no place in the
+//! copy. Instead of finding every way to load a file, the code is uncovered if it has a word that could load one.
 
 use std::path::{Path, PathBuf};
 
@@ -10,30 +10,32 @@ use ollm_store::plain_path;
 
 use super::Search;
 
-/// Options after which code follows, in the next argument or behind `=`.
+/// Options before code, which follows in the next argument or after `=`.
 const OPTIONS: &[&str] = &["-c", "-e", "-E", "-r", "-p", "-pe", "--eval", "--print"];
-/// From this version on Python can be told not to look for modules in the working folder.
+/// The first Python version that can be told not to look for modules in the working folder.
 const SAFE_PYTHON: (u32, u32) = (3, 11);
 
 impl Search<'_> {
-    /// Says that code in the arguments of a program may load files of the project, unless it plainly loads nothing.
-    pub(super) fn inline(&mut self, program: &str, args: &[String], language: Language) {
+    /// Reports that code in a program's arguments may load files of the project, unless it clearly loads nothing.
+    pub(super) fn inline(&mut self, program: &str, args: &[String], language: Language, file: Option<&Path>) {
         for code in inline_code(program, args) {
-            self.inline_text(program, &code, language);
+            self.inline_text(program, &code, language, file);
         }
     }
 
-    /// As [`Search::inline`], for code that comes on standard input.
-    pub(super) fn inline_text(&mut self, program: &str, code: &str, language: Language) {
+    /// Like [`Search::inline`], for code on standard input.
+    pub(super) fn inline_text(&mut self, program: &str, code: &str, language: Language, file: Option<&Path>) {
         if let Some(word) = loading_word(code, language) {
             let name = program.rsplit('/').next().unwrap_or_default();
-            let what =
-                format!("`{word}` in the code for `{name}` may load any file of the project; put the code into a file");
+            let place = self.within(file);
+            let what = format!(
+                "`{word}` in the code for `{name}`{place} may load any file of the project; put the code into a file"
+            );
             self.coverage.uncovered.push(what);
         }
     }
 
-    /// Says that a Python takes modules from the working folder whatever it is told, where the code has modules there.
+    /// Reports a Python version that always takes modules from the working folder, if the code has modules there.
     pub(super) fn old_python(&mut self, command: &str, program: Option<&Path>) {
         if self.coverage.modules.is_none() || Language::of_interpreter(command) != Some(Language::Python) {
             return;
@@ -86,11 +88,11 @@ fn inline_code(program: &str, args: &[String]) -> Vec<String> {
     found
 }
 
-/// The first word of a code by which it may load or start a file that no name of a module tells.
+/// The first word of code that may load or start a file without naming a module.
 fn loading_word(code: &str, language: Language) -> Option<&str> {
     let words: &[&str] = match language {
         Language::Shell => return None,
-        // Names of modules are looked up, and they are taken from the copy.
+        // Named modules are looked up, and Python takes them from the copy.
         Language::Python => &[
             "exec",
             "execfile",
@@ -105,7 +107,7 @@ fn loading_word(code: &str, language: Language) -> Option<&str> {
             "ctypes",
             "addsitedir",
         ],
-        // `require` and `import` of what has a name of its own are looked up.
+        // `require` and `import` of a literal name are looked up.
         Language::Node => &[
             "eval",
             "Function",
@@ -146,7 +148,7 @@ fn loading_word(code: &str, language: Language) -> Option<&str> {
     };
     let signs: &[&str] = match language {
         Language::Shell => &[],
-        // Modules are then looked up in a folder that is named, or put together, when it runs.
+        // With these words, the code changes the folders of modules when it runs.
         Language::Python => &["sys.path", ".path.", ".path[", "import path", "chdir", "meta_path", "path_hooks"],
         Language::Node => &["./", "file:"],
         Language::Other => &["./", "`"],
@@ -157,7 +159,7 @@ fn loading_word(code: &str, language: Language) -> Option<&str> {
     word.or_else(|| signs.iter().copied().find(is_there))
 }
 
-/// Whether it is `os.path` that stands at this place.
+/// Whether the word at this place is `os.path`.
 fn is_names_of_files(code: &str, at: usize) -> bool {
     code.get(..at).is_some_and(|before| before.ends_with("os"))
         && code.get(at..).is_some_and(|sign| sign.starts_with(".path"))

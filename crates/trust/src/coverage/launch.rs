@@ -1,98 +1,44 @@
-//! What code in a file starts or executes other than by the words that load modules. It names files by the working folder,
-//! so these run where they are, which is said; so is a name that is put together when it runs.
+//! Finds what code in a file starts or executes, apart from loading modules. Such code names files relative to the
+//! working folder, so these run in place and are reported. A name that is only known at run time is reported as well.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::argument::Names;
 use super::script::{self, Language};
-use super::{CoverageError, Found, Search};
+use super::shell::Scope;
+use super::starters::{self, Takes};
+use super::{CoverageError, FoundName, Search};
 
-/// What starts another program, or executes text.
-const STARTS: &[(Language, &[&str])] = &[
-    (
-        Language::Python,
-        &[
-            "run(",
-            "Popen(",
-            "call(",
-            "check_call(",
-            "check_output(",
-            "getoutput(",
-            "getstatusoutput(",
-            "system(",
-            "popen(",
-            "run_path(",
-            "create_subprocess_exec(",
-            "create_subprocess_shell(",
-            "execv(",
-            "execve(",
-            "execl(",
-            "execlp(",
-            "execvp(",
-            "spawnl(",
-            "spawnlp(",
-            "spawnv(",
-            "spawnvp(",
-            "posix_spawn(",
-            "CDLL(",
-        ],
-    ),
-    (
-        Language::Node,
-        &[
-            "exec(",
-            "execSync(",
-            "execFile(",
-            "execFileSync(",
-            "spawn(",
-            "spawnSync(",
-            "fork(",
-            "Worker(",
-            "eval(",
-            "runInThisContext(",
-            "runInNewContext(",
-            "runInContext(",
-            "Command(",
-            "dlopen(",
-        ],
-    ),
-    (
-        Language::Other,
-        &[
-            "system",
-            "exec",
-            "spawn",
-            "popen",
-            "qx",
-            "`",
-            "open",
-            "execute",
-            "passthru",
-            "shell_exec",
-            "capture2",
-            "capture3",
-        ],
-    ),
-];
-/// Modules and words without which Python starts nothing.
+/// Modules and words that Python needs to start anything.
 const PYTHON_STARTS: &[&str] = &["subprocess", "os.", "runpy", "asyncio", "ctypes", "from os"];
 /// Functions of Python that execute text, or a file that their arguments name.
 const PYTHON_EXECUTES: &[&str] =
     &["exec(", "eval(", "execfile(", "compile(", "spec_from_file_location(", "SourceFileLoader(", "load_source("];
-/// What leads Python to other folders of modules.
-const PYTHON_LOOKS_UP: &[&str] = &["sys.path.insert(", "sys.path.append(", "sys.path.extend(", "addsitedir("];
-/// Words of Perl, Ruby and the like behind which the name of a file stands.
+/// Words by which Python code adds folders of modules.
+const PYTHON_LOOKS_UP: &[&str] = &[
+    "sys.path.insert(",
+    "sys.path.append(",
+    "sys.path.extend(",
+    "addsitedir(",
+    "sys.path +=",
+    "sys.path =",
+    "sys.path[:0] =",
+    "sys.path[0:0] =",
+    "sys.path[0] =",
+];
+/// Words of Perl, Ruby and similar languages before the name of a file.
 const LOADS: &[&str] =
     &["require_relative", "require_once", "include_once", "require", "include", "load", "do", "dofile", "loadfile"];
-/// What stands for the place of the code itself, which is in the copy.
+/// Expressions for the place of the code itself, which is in the copy.
 const OWN_PLACE: &[&str] = &["__file__", "__dir__", "__FILE__", "__DIR__", "FindBin", "__dirname", "import.meta"];
-/// More names in one file are not looked up.
+/// The most names of one file that are looked up.
 const MOST_NAMES: usize = 2_000;
-/// No call is read further.
+/// The longest call that is read.
 const LONGEST_CALL: usize = 2_000;
 
 impl Search<'_> {
-    /// What a file of code starts or executes.
+    /// Finds what a file of code starts or executes.
     pub(super) fn launches(&mut self, text: &str, language: Language, file: &Path) -> Result<(), CoverageError> {
         match language {
             Language::Shell => return Ok(()),
@@ -100,18 +46,19 @@ impl Search<'_> {
             Language::Other => self.loads_made_up(text, file),
             Language::Node => {}
         }
-        let starts = STARTS.iter().find(|(of, _)| *of == language).map_or(&[][..], |(_, starts)| starts);
+        self.started_by_code(text, language, file)?;
         let can_start = language != Language::Python || PYTHON_STARTS.iter().any(|word| text.contains(word));
-        let calls: Vec<&str> = starts.iter().filter(|_| can_start).flat_map(|start| calls(text, start)).collect();
+        let starts = starters::starts(language).filter(|_| can_start);
+        let calls: Vec<&str> = starts.flat_map(|start| calls(text, start)).collect();
         let named: BTreeSet<&str> = calls.iter().flat_map(|call| words(call)).collect();
         for name in named.iter().take(MOST_NAMES) {
-            if let Found::File(found) = self.named(name)? {
+            if let FoundName::File(found) = self.named(name)? {
                 let (code, place) = (self.short(&found), self.short(file));
                 self.coverage.uncovered.push(format!("`{code}`, which `{place}` runs, is not taken from the copy"));
                 self.push_code(found, None);
             }
         }
-        // A name may be given to a call from elsewhere.
+        // A call may get its file name from elsewhere in the code.
         let others: BTreeSet<&str> = if calls.is_empty() { BTreeSet::new() } else { words(text).collect() };
         let others = others.difference(&named).filter(|name| is_path(name));
         if named.len().max(others.clone().count()) > MOST_NAMES {
@@ -120,7 +67,7 @@ impl Search<'_> {
         }
         for name in others.take(MOST_NAMES) {
             let (known, from_here) = (self.coverage.files.len(), self.from_here);
-            if let Found::File(found) = self.named(name)? {
+            if let FoundName::File(found) = self.named(name)? {
                 if script::looks_like_code(&found) {
                     self.push_code(found, None);
                 } else {
@@ -128,6 +75,41 @@ impl Search<'_> {
                     self.from_here = from_here;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Reads the commands of calls as shell text, and reports starting functions that are used as values.
+    fn started_by_code(&mut self, text: &str, language: Language, file: &Path) -> Result<(), CoverageError> {
+        if !matches!(language, Language::Python | Language::Node) {
+            return Ok(());
+        }
+        for passed in starters::passed_on(text, language) {
+            self.made_up(passed, Some(file));
+        }
+        let starters = match language {
+            Language::Node => starters::node(text),
+            _ if PYTHON_STARTS.iter().any(|word| text.contains(word)) => starters::python(text),
+            _ => return Ok(()),
+        };
+        let names = Names::new(text, language);
+        let mut commands = BTreeSet::new();
+        for starter in &starters {
+            for (_, call, _) in call_sites(text, &starter.start).filter(|(before, ..)| starter.is_meant(before)) {
+                if call.trim().is_empty() || is_own_place(call) {
+                    continue;
+                }
+                if starter.takes == Takes::Code {
+                    if script::quoted(call).is_none() {
+                        self.made_up(&script::shown(&starter.start, call), Some(file));
+                    }
+                } else if commands.len() < MOST_NAMES {
+                    commands.insert(names.command(call, starter.takes));
+                }
+            }
+        }
+        for command in commands {
+            self.edits_of(&command, &mut Scope::in_file(Some(file)))?;
         }
         Ok(())
     }
@@ -140,12 +122,14 @@ impl Search<'_> {
             }
         }
         for start in PYTHON_LOOKS_UP {
-            for call in calls(text, start).into_iter().filter(|call| !is_own_place(call)) {
-                if !call.contains(['"', '\'']) && !is_own_place(text) {
+            let found: Vec<&str> = calls(text, start);
+            for call in found.into_iter().filter(|call| !is_own_place(call)) {
+                let is_plain = starters::is_list_of_literals(call);
+                if !is_plain && (call.contains(['"', '\'']) || !is_own_place(text)) {
                     self.made_up(&script::shown(start, call), Some(file));
                 }
                 for name in words(call) {
-                    if let Found::Folder(folder) = self.named(name)? {
+                    if let FoundName::Folder(folder) = self.named(name)? {
                         self.whole_folder(&folder);
                     }
                 }
@@ -154,7 +138,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Names behind `require` and the like that are no literals.
+    /// Reports names after `require` and similar words that are not literals.
     fn loads_made_up(&mut self, text: &str, file: &Path) {
         for line in text.lines().map(str::trim_start).filter(|line| !is_own_place(line)) {
             let Some((word, rest)) = LOADS.iter().find_map(|word| Some((*word, line.strip_prefix(word)?))) else {
@@ -187,19 +171,33 @@ fn is_own_place(text: &str) -> bool {
     OWN_PLACE.iter().any(|sign| text.contains(sign))
 }
 
-/// The arguments of each call that begins so; without a bracket, the rest of the line.
+/// The arguments of each call with this beginning; without a bracket, the rest of the line.
 pub(super) fn calls<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+    let is_method = |before: &str| {
+        before.ends_with('.') && matches!(start, "compile(" | "exec(" | "eval(") && !before.ends_with("builtins.")
+    };
+    let mut found = Vec::new();
+    for (_, call, rest) in call_sites(text, start).filter(|(before, ..)| !is_method(before)) {
+        // `open` runs a program only if there is a `|` in its argument.
+        found.extend(Some(call).filter(|call| start != "open" || call.contains('|')));
+        // In backticks and `qx`, the quoted text itself runs.
+        if start == "`" || start == "qx" {
+            found.extend(rest.split(['`', ')', '}']).next());
+        }
+    }
+    found
+}
+
+/// For each call with this beginning: the text before it, its arguments, and the text after its beginning.
+fn call_sites<'a>(text: &'a str, start: &str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
     let has_bracket = start.ends_with('(');
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices(start) {
+    text.match_indices(start).filter_map(move |(at, start)| {
         let before = text.get(..at).unwrap_or_default();
-        let is_method =
-            before.ends_with('.') && matches!(start, "compile(" | "exec(" | "eval(") && !before.ends_with("builtins.");
         let rest = text.get(at + start.len()..).unwrap_or_default();
         let goes_on = !has_bracket && start != "`" && rest.starts_with(is_part);
-        if start != "`" && before.ends_with(is_part) || is_method || before.ends_with("def ") || goes_on {
-            continue;
+        if start != "`" && before.ends_with(is_part) || before.ends_with("def ") || goes_on {
+            return None;
         }
         let mut depth = 1_usize;
         let end = rest.char_indices().take(LONGEST_CALL).find(|(_, letter)| {
@@ -212,18 +210,11 @@ pub(super) fn calls<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
             depth == 0
         });
         let end = end.map(|(end, _)| end).or_else(|| rest.char_indices().nth(LONGEST_CALL).map(|(end, _)| end));
-        let call = rest.get(..end.unwrap_or(rest.len()));
-        // `open` runs something behind or before a bar only.
-        found.extend(call.filter(|call| start != "open" || call.contains('|')));
-        // Where a quote is meant, its own text is what runs.
-        if start == "`" || start == "qx" {
-            found.extend(rest.split(['`', ')', '}']).next());
-        }
-    }
-    found
+        Some((before, rest.get(..end.unwrap_or(rest.len()))?, rest))
+    })
 }
 
-/// What may name files, in quotes and outside of them.
+/// The words of a text that may name files, in quotes and outside.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(['"', '\'', '`']).flat_map(str::split_whitespace);
     parts.filter(|word| {

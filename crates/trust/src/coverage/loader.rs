@@ -1,15 +1,17 @@
-//! Programs that take code from a file that an argument names: by which options, or as their first argument.
+//! Knows programs that take code from a file in their arguments: by an option, or as the first argument.
 
-/// A program, and how it is told which files hold its code.
+use ollm_shell::{OTHER_SHELLS, POSIX_SHELLS, program_stem};
+
+/// A program, and the arguments that name its code.
 struct Loader {
     names: &'static [&'static str],
-    /// Options with the name of a file, in the next argument, behind `=`, or behind their letter.
+    /// Options with a file name: in the next argument, after `=`, or directly after their letter.
     options: &'static [&'static str],
-    /// Options with the name of a folder in which code is looked up by other names.
+    /// Options with a folder in which code is looked up by other names.
     folders: &'static [&'static str],
-    /// Words in the text of an argument behind which the name of a file follows.
+    /// Words within an argument that stand before a file name.
     words: &'static [&'static str],
-    /// Whether the first argument that is no option is a script.
+    /// Whether the first argument that is not an option is a script.
     runs_first: bool,
 }
 
@@ -24,7 +26,7 @@ const LOADERS: &[Loader] = &[
     Loader { names: &["ruby"], options: &["-r"], folders: &["-I"], ..NONE },
     Loader { names: &["perl"], folders: &["-I"], ..NONE },
     Loader { names: &["php"], options: &["-f", "--file", "-c"], ..NONE },
-    Loader { names: &["sh", "bash", "dash", "ksh", "ash"], options: &["--rcfile", "--init-file"], ..NONE },
+    Loader { names: POSIX_SHELLS, options: &["--rcfile", "--init-file"], ..NONE },
     Loader {
         names: &["awk", "gawk", "mawk", "nawk"],
         options: &["-f", "--file", "-i", "--include", "-E", "--exec", "-l", "--load"],
@@ -60,16 +62,10 @@ const LOADERS: &[Loader] = &[
             "groovy",
             "elixir",
             "escript",
-            "fish",
-            "nu",
             "pwsh",
             "raku",
             "swipl",
             "sbcl",
-            "csh",
-            "tcsh",
-            "elvish",
-            "xonsh",
             "busybox",
             "luajit",
             "wscript",
@@ -85,13 +81,14 @@ const LOADERS: &[Loader] = &[
         runs_first: true,
         ..NONE
     },
+    Loader { names: OTHER_SHELLS, runs_first: true, ..NONE },
 ];
 
-/// An argument, what stands before the name in it, and the name.
-pub(super) type Named<'a> = (usize, String, &'a str);
+/// The index of an argument, the text before the name in it, and the name.
+pub(super) type NamedArgument<'a> = (usize, String, &'a str);
 
-/// The names of files from which a program takes code, apart from the script of an interpreter.
-pub(super) fn code_files<'a>(command: &str, args: &'a [String]) -> Vec<Named<'a>> {
+/// The names of files from which a program takes code, apart from an interpreter's script.
+pub(super) fn code_files<'a>(command: &str, args: &'a [String]) -> Vec<NamedArgument<'a>> {
     let Some(loader) = loader(command) else { return Vec::new() };
     let mut found = valued(args, loader.options);
     if loader.runs_first
@@ -108,7 +105,7 @@ pub(super) fn code_folders<'a>(command: &str, args: &'a [String]) -> Vec<&'a str
     folders.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// The names of files in commands that a program is given as text: `sqlite3 x.db ".read a.sql"`.
+/// The names of files in commands that a program gets as text: `sqlite3 x.db ".read a.sql"`.
 pub(super) fn code_in_text<'a>(command: &str, args: &'a [String]) -> Vec<&'a str> {
     let words = loader(command).map_or(&[][..], |loader| loader.words);
     let mut found = Vec::new();
@@ -125,12 +122,11 @@ pub(super) fn code_in_text<'a>(command: &str, args: &'a [String]) -> Vec<&'a str
 
 fn loader(command: &str) -> Option<&'static Loader> {
     let name = command.rsplit('/').next().unwrap_or_default();
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    LOADERS.iter().find(|loader| loader.names.contains(&name) || loader.names.contains(&stem))
+    LOADERS.iter().find(|loader| loader.names.contains(&name) || loader.names.contains(&program_stem(name)))
 }
 
 /// The values of options.
-fn valued<'a>(args: &'a [String], options: &[&str]) -> Vec<Named<'a>> {
+fn valued<'a>(args: &'a [String], options: &[&str]) -> Vec<NamedArgument<'a>> {
     let mut found = Vec::new();
     for (index, arg) in args.iter().enumerate() {
         let next = || args.get(index + 1).map(|next| (index + 1, String::new(), next.as_str()));

@@ -1,18 +1,18 @@
-//! Looks up names: which file, folder or module of the folder a word means.
+//! Looks up names: finds the file, folder or module of the folder that a word means.
 
 use std::path::{Path, PathBuf};
 
 use ollm_store::plain_path;
 
 use super::script::{self, Language};
-use super::{CoverageError, Found, LONGEST_PATH, MARKS, MOST_FILES, MOST_WORDS, Mentioned, Search};
+use super::{CoverageError, FoundName, LONGEST_PATH, MARKS, MOST_FILES, MOST_WORDS, MentionedFiles, Search};
 
 impl Search<'_> {
-    /// The files that a text mentions.
+    /// Covers the files that a text mentions.
     pub(super) fn text(&mut self, text: &str) -> Result<(), CoverageError> {
         let (known, from_here) = (self.coverage.files.len(), self.from_here);
         self.every_name(text)?;
-        if self.mentioned == Mentioned::Code {
+        if self.mentioned == MentionedFiles::Code {
             let found = self.coverage.files.split_off(known);
             self.coverage.files.extend(found.into_iter().filter(|file| script::looks_like_code(file)));
             self.from_here &= from_here || self.coverage.files.len() > known;
@@ -20,49 +20,48 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Everything in a text that may name a file.
-    pub(super) fn every_name(&mut self, text: &str) -> Result<(), CoverageError> {
+    /// Covers every file that a text may name, and returns these files, including those that were covered before.
+    pub(super) fn every_name(&mut self, text: &str) -> Result<Vec<PathBuf>, CoverageError> {
         let option = text.strip_prefix('-');
         let joined = option.and_then(|_| text.split_once('=')).map_or(text, |(_, value)| value);
-        self.named(joined)?;
         // `-rFILE`
-        if let Some(value) = option.filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..)) {
-            self.named(value)?;
-        }
+        let attached = option.filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
         let breaks = |letter: char| letter.is_whitespace() || MARKS.contains(&letter);
-        if text.contains(breaks) {
-            for part in text.split_whitespace().chain(text.split(breaks)) {
-                self.named(part)?;
+        let parts = text.split_whitespace().chain(text.split(breaks)).filter(|_| text.contains(breaks));
+        let mut files = Vec::new();
+        for name in [joined].into_iter().chain(attached).chain(parts) {
+            if let FoundName::File(file) = self.named(name)? {
+                files.push(file);
             }
         }
-        Ok(())
+        Ok(files)
     }
 
-    /// A name that may be one of a file; a file counts from now on.
-    pub(super) fn named(&mut self, word: &str) -> Result<Found, CoverageError> {
+    /// Looks up a name, and covers the file if it means one.
+    pub(super) fn named(&mut self, word: &str) -> Result<FoundName, CoverageError> {
         let address = word.strip_prefix("file://").map(local);
         let word = address.as_deref().unwrap_or(word);
         if word.is_empty() || word.len() > LONGEST_PATH || word.contains('\0') {
-            return Ok(Found::Nothing);
+            return Ok(FoundName::Nothing);
         }
-        let mut found = Found::Nothing;
+        let mut found = FoundName::Nothing;
         for here in self.here.clone() {
             let known = self.coverage.files.len();
             let at = self.at(&here.join(word))?;
             self.from_here |= Path::new(word).is_relative() && self.coverage.files.len() > known;
             match at {
-                Found::Nothing => {}
-                // What is nearest to the beginning is what is meant, but what runs elsewhere counts as well.
-                other if matches!(found, Found::Nothing) => found = other,
+                FoundName::Nothing => {}
+                // The nearest match is the usual meaning, but files in the other folders are covered as well.
+                other if matches!(found, FoundName::Nothing) => found = other,
                 _ => {}
             }
         }
         Ok(found)
     }
 
-    /// What stands at a path, if it stands in the folder. What a link leads to that lies elsewhere is known by the link's own
-    /// place, and has that place in the copy.
-    pub(super) fn at(&mut self, path: &Path) -> Result<Found, CoverageError> {
+    /// Looks up a path within the folder. If it is a link to a file elsewhere, the file is known by the link's own
+    /// place. It has that place in the copy, too.
+    pub(super) fn at(&mut self, path: &Path) -> Result<FoundName, CoverageError> {
         self.words += 1;
         if self.words > MOST_WORDS || self.coverage.files.len() > MOST_FILES {
             return Err(CoverageError::TooMuch);
@@ -70,30 +69,30 @@ impl Search<'_> {
         let clean = plain_path(path);
         let top = &self.places.top;
         if clean.starts_with(top) {
-            // Whether a name exists changes with the folder that would hold it.
+            // Whether a name exists depends on the folder that would hold it.
             let nearest = clean.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
             self.seen.extend(nearest.map(Path::to_owned));
         }
-        let Ok(real) = path.canonicalize() else { return Ok(Found::Nothing) };
-        let Some(place) = self.place_of(path, &real) else { return Ok(Found::Nothing) };
+        let Ok(real) = path.canonicalize() else { return Ok(FoundName::Nothing) };
+        let Some(place) = self.place_of(path, &real) else { return Ok(FoundName::Nothing) };
         if real.is_dir() {
-            return Ok(Found::Folder(place));
+            return Ok(FoundName::Folder(place));
         }
         if !real.is_file() {
-            return Ok(Found::Nothing);
+            return Ok(FoundName::Nothing);
         }
         self.cover(&place, real);
-        Ok(Found::File(place))
+        Ok(FoundName::File(place))
     }
 
-    /// The place in the folder of what a path leads to: its own, or that of the link.
+    /// The place of a path's target in the folder: its own place, or that of the link.
     pub(super) fn place_of(&self, path: &Path, real: &Path) -> Option<PathBuf> {
         let is_inside = |path: &PathBuf| path.starts_with(&self.places.top);
         let link = || Some(plain_path(path)).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
         Some(real.to_owned()).filter(is_inside).or_else(link)
     }
 
-    /// A file counts from now on.
+    /// Adds a file to the covered ones.
     pub(super) fn cover(&mut self, place: &Path, real: PathBuf) {
         if !self.coverage.files.iter().any(|file| file == place) {
             self.coverage.leads_out.extend((place != real).then(|| (place.to_owned(), real)));
@@ -101,7 +100,7 @@ impl Search<'_> {
         }
     }
 
-    /// The files that Python runs for a module, wherever it looks.
+    /// Covers the files that Python runs for a module, in all folders where Python looks.
     pub(super) fn module(&mut self, name: &str) -> Result<(), CoverageError> {
         for folder in self.here.clone() {
             if self.module_in(name, &folder, &folder)? {
@@ -116,7 +115,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether there is such a module in a folder; its files count from now on.
+    /// Covers a module of a folder; returns whether there is one.
     pub(super) fn module_in(&mut self, name: &str, folder: &Path, root: &Path) -> Result<bool, CoverageError> {
         let mut place = folder.to_owned();
         let mut found = false;
@@ -124,7 +123,7 @@ impl Search<'_> {
             let file = place.join(format!("{part}.py"));
             place.push(part);
             for file in [file, place.join("__init__.py"), place.join("__main__.py")] {
-                if let Found::File(file) = self.at(&file)? {
+                if let FoundName::File(file) = self.at(&file)? {
                     self.code.push((file, Some(Language::Python), root.to_owned()));
                     found = true;
                 }
@@ -133,7 +132,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Every module of a folder.
+    /// Covers every module of a folder.
     pub(super) fn modules_in(&mut self, folder: &Path) -> Result<(), CoverageError> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -162,11 +161,16 @@ impl Search<'_> {
     }
 
     pub(super) fn made_up(&mut self, name: &str, file: Option<&Path>) {
-        let place = file.map(|file| format!(" in `{}`", self.short(file))).unwrap_or_default();
+        let place = self.within(file);
         self.coverage.uncovered.push(format!("`{name}`{place} is a name that is made up when it runs"));
     }
 
-    /// A path in the words of somebody who stands in the folder.
+    /// The file that contains something, as part of a sentence.
+    pub(super) fn within(&self, file: Option<&Path>) -> String {
+        file.map(|file| format!(" in `{}`", self.short(file))).unwrap_or_default()
+    }
+
+    /// A path, relative to the folder if it lies in it.
     pub(super) fn short(&self, path: &Path) -> String {
         match path.strip_prefix(&self.places.top) {
             Ok(place) if place == Path::new("") => ".".to_owned(),
@@ -176,7 +180,7 @@ impl Search<'_> {
     }
 }
 
-/// The path of a link whose folder is known by its real name.
+/// The path of a link, with the links in its folder resolved.
 fn beside_itself(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }

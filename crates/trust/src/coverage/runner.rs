@@ -1,4 +1,4 @@
-//! Programs that run a package, or whatever a file of the project says at that time.
+//! Knows programs that run a package, or commands from files of the project.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn fetches_packages(program: &str) -> bool {
     PACKAGES.contains(&program.rsplit('/').next().unwrap_or_default())
 }
 
-/// Programs that run what files of the project say.
+/// Programs that run commands from files of the project.
 const TASKS: &[&str] = &[
     "ansible-playbook",
     "bazel",
@@ -55,9 +55,33 @@ const TASKS: &[&str] = &[
     "run-parts",
     "parallel",
     "entr",
+    // These load plugins, settings with code, or tests of the project in addition to the files they check.
+    "ava",
+    "cypress",
+    "eslint",
+    "gradlew",
+    "jest",
+    "karma",
+    "mocha",
+    "mvnw",
+    "mypy",
+    "playwright",
+    "py.test",
+    "pylint",
+    "pytest",
+    "rspec",
+    "rubocop",
+    "stylelint",
+    "vite",
+    "vitest",
+    "webpack",
 ];
 
-/// Programs of which one command runs what files of the project say, and that command.
+/// Python modules that do the same.
+const TASK_MODULES: &[&str] =
+    &["behave", "invoke", "mypy", "nose", "nox", "pre_commit", "pylint", "pytest", "tox", "unittest"];
+
+/// Programs with a subcommand that runs commands from files of the project, each with such subcommands.
 const TASK_VERBS: &[(&str, &[&str])] = &[
     ("deno", &["task"]),
     ("docker", &["bake", "build", "buildx", "compose", "stack"]),
@@ -70,7 +94,7 @@ const TASK_VERBS: &[(&str, &[&str])] = &[
     ("zig", &["build", "run", "test"]),
 ];
 
-/// Compilers: what the files that they are given include is not looked through.
+/// Compilers. The files that their sources include are not searched.
 const COMPILERS: &[&str] = &[
     "c++",
     "cc",
@@ -106,7 +130,7 @@ const COMPILERS: &[&str] = &[
     "zig",
 ];
 
-/// The last words of settings by which git starts programs or reads other settings.
+/// The last parts of keys by which git starts programs or reads other settings.
 const GIT_KEYS: &[&str] = &[
     "hookspath",
     "path",
@@ -130,7 +154,7 @@ const GIT_KEYS: &[&str] = &[
     "receivepack",
     "templatedir",
 ];
-/// Commands of git itself, which no alias can stand for.
+/// Git's own commands, which no alias can replace.
 const GIT_COMMANDS: &[&str] = &[
     "add",
     "am",
@@ -259,7 +283,7 @@ const GIT_COMMANDS: &[&str] = &[
     "lfs",
 ];
 
-/// What a program runs that no approval can be bound to.
+/// Describes what a program runs that no approval can cover.
 pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<String> {
     let runner = command.rsplit('/').next().unwrap_or_default();
     if TASKS.contains(&runner) {
@@ -278,11 +302,15 @@ pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<St
     if let Some(source) = args.iter().find(is_here).filter(|_| COMPILERS.contains(&stem)) {
         return Some(format!("`{runner}` compiles `{source}` with whatever that includes"));
     }
-    let is_pip = args
-        .windows(3)
-        .any(|words| matches!(words, [option, pip, verb] if option == "-m" && pip == "pip" && verb == "install"));
-    if is_pip {
-        return Some(format!("`{runner} -m pip install` runs what files of the project say at that time"));
+    let module = args.iter().position(|arg| arg == "-m").map(|at| args.get(at + 1..).unwrap_or_default());
+    match module {
+        Some([pip, verb, ..]) if pip == "pip" && verb == "install" => {
+            return Some(format!("`{runner} -m pip install` runs what files of the project say at that time"));
+        }
+        Some([module, ..]) if stem == "python" && TASK_MODULES.contains(&module.as_str()) => {
+            return Some(format!("`{runner} -m {module}` runs what files of the project say at that time"));
+        }
+        _ => {}
     }
     if !PACKAGES.contains(&runner) {
         return None;
@@ -299,7 +327,7 @@ pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<St
     local.then(|| format!("`{package}` may run from node_modules of the project, which is not looked through"))
 }
 
-/// What `git` is told to run, or may run by an alias.
+/// Describes what `git` may run through a setting or an alias.
 fn git(args: &[String]) -> Option<String> {
     let mut words = args.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -321,7 +349,7 @@ fn git(args: &[String]) -> Option<String> {
     None
 }
 
-/// The name of a package, and whether it says exactly which version.
+/// The name of a package, and whether its version is exact.
 fn pinned(package: &str) -> (&str, bool) {
     let Some((name, version)) = package.rsplit_once("==").or_else(|| package.rsplit_once('@')) else {
         return (package, false);
@@ -361,6 +389,11 @@ mod tests {
             ("gcc -x c srv -o z", true),
             ("gcc --version", false),
             ("cargo run", true),
+            ("pytest -q", true),
+            ("python3.12 -m pytest", true),
+            ("python3 -m json.tool", false),
+            ("node_modules/.bin/eslint .", true),
+            ("./gradlew check", true),
         ] {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();

@@ -1,15 +1,18 @@
-//! What code loads, by the words that load it: `import`, `from`, `require`. Names in comments and texts count too.
+//! Finds what code loads by the words that load it: `import`, `from`, `require`. Names in comments and strings count,
+//! too.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::hook::Runs;
+use ollm_shell::{Shebang, is_posix_shell, is_shell, program_stem};
 use ollm_store::raw::open_regular;
 use ollm_store::tree;
 use rustix::fs::OFlags;
 
 use super::launch::calls;
-use super::{CoverageError, Found, Search};
+use super::{CoverageError, FoundName, Search, command, loader};
 
 /// A language whose ways to load code are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,19 +20,21 @@ pub(super) enum Language {
     Shell,
     Python,
     Node,
-    /// Perl, Ruby and the like: quoted names of files count.
+    /// Perl, Ruby and similar languages: quoted file names count.
     Other,
 }
 
-/// Endings that Node adds to a name.
+/// Suffixes that Node tries for a name.
 const NODE_ENDINGS: &[&str] =
     &["", ".js", ".mjs", ".cjs", ".json", ".node", ".ts", "/index.js", "/index.mjs", "/index.cjs", "/package.json"];
 
-/// Endings that Perl, Ruby and the like add to a name.
+/// The most extra names for the loading function that are followed.
+const MOST_LOADERS: usize = 16;
+/// Suffixes that Perl, Ruby and similar languages try for a name.
 const OTHER_ENDINGS: &[&str] = &["", ".rb", ".pm", ".lua"];
-/// What leads Perl, Ruby and the like to other folders of code.
+/// Words by which Perl, Ruby and similar languages add folders of code.
 const LOOKS_UP: &[&str] = &["use lib", "@INC", "$LOAD_PATH", "$:.", "$: <<", "package.path", "include_path"];
-/// Endings of code for programs that are no interpreter of ours.
+/// Suffixes of code for interpreters that are not read here.
 const CODE_ENDINGS: &[&str] = &[
     "awk", "bc", "c", "cc", "clj", "cpp", "cr", "cs", "csh", "cxx", "d", "dart", "el", "erl", "exp", "fish", "fs",
     "gdb", "go", "groovy", "h", "hpp", "hs", "java", "jl", "jq", "jsx", "kt", "kts", "lisp", "m4", "mk", "ml", "nim",
@@ -37,12 +42,11 @@ const CODE_ENDINGS: &[&str] = &[
 ];
 
 impl Language {
-    /// By the name of an interpreter.
+    /// The language of an interpreter, by its name.
     pub(super) fn of_interpreter(command: &str) -> Option<Language> {
-        let name = command.rsplit('/').next().unwrap_or_default();
-        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        match stem {
-            "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => Some(Language::Shell),
+        match program_stem(command) {
+            shell if is_posix_shell(shell) => Some(Language::Shell),
+            shell if is_shell(shell) => Some(Language::Other),
             "python" => Some(Language::Python),
             "node" | "nodejs" | "deno" | "bun" | "tsx" | "ts-node" => Some(Language::Node),
             "perl" | "ruby" | "php" | "lua" => Some(Language::Other),
@@ -50,21 +54,22 @@ impl Language {
         }
     }
 
-    /// By the name of a file, and its first line.
+    /// The language of a file, by its name and first line.
     pub(super) fn of_file(file: &Path, text: &str) -> Option<Language> {
         match file.extension().and_then(|extension| extension.to_str()) {
-            Some("sh" | "bash" | "zsh" | "ksh") => return Some(Language::Shell),
+            Some(ending) if is_posix_shell(ending) => return Some(Language::Shell),
             Some("py") => return Some(Language::Python),
             Some("js" | "mjs" | "cjs" | "ts" | "mts" | "cts") => return Some(Language::Node),
             Some("pl" | "rb" | "php" | "lua") => return Some(Language::Other),
             Some("json") => return None,
             _ => {}
         }
-        let first = text.lines().next()?.strip_prefix("#!")?;
-        first.split_whitespace().find_map(Language::of_interpreter)
+        let Shebang { program, args, .. } = Shebang::read(text)?;
+        // The first word may only start the interpreter, as `nice` does.
+        std::iter::once(&program).chain(&args).find_map(|word| Language::of_interpreter(word))
     }
 
-    /// Whether code asks for the place it is in, to find other files from there.
+    /// Whether code asks for its own place, to find other files from there.
     pub(super) fn looks_beside_itself(self, text: &str) -> bool {
         let signs: &[&str] = match self {
             Language::Shell => &["$0", "${0", "BASH_SOURCE"],
@@ -76,28 +81,44 @@ impl Language {
     }
 }
 
-/// The words behind the `#!` of a script.
-pub(super) fn first_line(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().next().and_then(|first| first.strip_prefix("#!")).unwrap_or_default().split_whitespace()
+/// The words of a first line that may name files, including the values of its variables.
+pub(super) fn first_line(text: &str) -> Vec<String> {
+    let Some(Shebang { interpreter, options, variables, program, args, .. }) = Shebang::read(text) else {
+        return Vec::new();
+    };
+    let values = variables.into_iter().map(|(_, value)| value);
+    [interpreter].into_iter().chain(options).chain(values).chain([program]).chain(args).collect()
 }
 
-/// Refuses a first line that names its interpreter by a relative path: the kernel, and `env`, look for it in the working
-/// folder.
-pub(crate) fn absolute_interpreter(file: &Path, text: &str) -> Result<(), CoverageError> {
-    let mut words = first_line(text);
-    let Some(first) = words.next() else { return Ok(()) };
-    let name = if first.ends_with("/env") && first.starts_with('/') {
-        words.find(|word| !word.starts_with('-') && !word.contains('=')).filter(|name| name.contains('/'))
-    } else {
-        Some(first)
+/// The words of a first line that make the interpreter load more code than the script: `-m tool`, `-Ilib`, `-r./x`.
+pub(super) fn runs_beside(text: &str) -> Vec<String> {
+    let Some(Shebang { program, args, .. }) = Shebang::read(text) else { return Vec::new() };
+    let modules = match Language::of_interpreter(&program) {
+        Some(Language::Python) => command::modules(&args, Runs::Itself),
+        _ => Vec::new(),
     };
-    match name.filter(|name| !name.starts_with('/')) {
+    // The first word is a program, or the script.
+    let files = loader::code_files(&program, &args).into_iter().filter(|(at, option, _)| *at > 0 || !option.is_empty());
+    let files = files.map(|(_, _, name)| name);
+    let named = modules.into_iter().chain(files).chain(loader::code_folders(&program, &args));
+    named.filter(|name| !name.starts_with('/')).map(str::to_owned).collect()
+}
+
+/// Refuses a first line whose interpreter, or whose search path, is relative. The kernel and `env` would look for it in
+/// the working folder.
+pub(crate) fn absolute_interpreter(file: &Path, text: &str) -> Result<(), CoverageError> {
+    let Some(shebang) = Shebang::read(text) else { return Ok(()) };
+    let search_paths = shebang.variables.iter().filter(|(name, _)| name == "PATH");
+    let places = search_paths.flat_map(|(_, path)| path.split(':'));
+    let program = Some(&*shebang.program).filter(|program| program.contains('/'));
+    let mut named = std::iter::once(&*shebang.interpreter).chain(program).chain(places);
+    match named.find(|name| !name.starts_with('/')) {
         Some(name) => Err(CoverageError::RelativeInterpreter { file: file.to_owned(), name: name.to_owned() }),
         None => Ok(()),
     }
 }
 
-/// Whether a file is no text, as its beginning shows.
+/// Whether the beginning of a file shows that it is not text.
 pub(crate) fn is_binary(file: &Path) -> bool {
     let mut start = [0; 1024];
     let opened = open_regular(file, OFlags::empty()).ok().flatten();
@@ -117,12 +138,12 @@ pub(super) fn looks_like_code(file: &Path) -> bool {
     executable() || file.extension().is_some_and(has_ending) || Language::of_file(file, &first()).is_some()
 }
 
-/// The files that Node may mean by a name.
+/// The files that Node may load for a name.
 pub(super) fn node_files(name: &str) -> Vec<String> {
     NODE_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
 }
 
-/// The files that Perl, Ruby and the like may mean by a name.
+/// The files that Perl, Ruby and similar languages may load for a name.
 pub(super) fn other_files(name: &str) -> Vec<String> {
     OTHER_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
 }
@@ -150,7 +171,7 @@ impl Search<'_> {
                     let dot = if module.is_empty() { "" } else { "." };
                     found |= self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
                 }
-                // Code without a file of its own finds modules by the working folder.
+                // Inline code finds modules through the working folder.
                 if at.is_none() && found {
                     self.coverage.modules = self.places.here.first().cloned();
                 }
@@ -170,7 +191,7 @@ impl Search<'_> {
     fn loaded_by_name(&mut self, name: &str, folders: &[PathBuf]) -> Result<(), CoverageError> {
         for folder in folders {
             self.module_in(name, folder, folder)?;
-            if let Found::File(file) = self.at(&folder.join(name))? {
+            if let FoundName::File(file) = self.at(&folder.join(name))? {
                 self.push_code(file, Some(Language::Python));
             }
         }
@@ -181,12 +202,15 @@ impl Search<'_> {
         let beside = file.and_then(Path::parent).map(Path::to_owned);
         let folders: Vec<PathBuf> = beside.map_or_else(|| self.here.clone(), |beside| vec![beside]);
         for folder in folders.iter().flat_map(|folder| folder.ancestors()) {
-            // It says how the files around it are read.
+            // `package.json` says how Node reads the files around it.
             if folder.starts_with(&self.places.top) && folder.join("package.json").is_file() {
                 self.coverage.needs_its_place = true;
             }
         }
-        for call in ["require(", "import(", "require.resolve("] {
+        let own = own_loaders(text);
+        let own: Vec<String> = own.into_iter().map(|name| format!("{name}(")).collect();
+        let loaders = ["require(", "import(", "require.resolve(", "module.require(", "Module._load("];
+        for call in loaders.into_iter().chain(own.iter().map(String::as_str)) {
             for rest in after(text, call) {
                 match quoted(rest) {
                     Some(name) => self.node_name(name, &folders, file)?,
@@ -194,6 +218,16 @@ impl Search<'_> {
                     None if rest.trim_start().starts_with(')') => {}
                     None => self.made_up(&shown(call, rest), file),
                 }
+            }
+        }
+        for rest in after_all(text, "createRequire(") {
+            let place = rest.split(')').next().unwrap_or_default();
+            let is_beside = place.contains("import.meta") || place.contains("__filename");
+            let loaded = rest.get(place.len()..).and_then(|rest| rest.trim_start_matches(')').strip_prefix('('));
+            match (is_beside, loaded.map(quoted)) {
+                (true, Some(Some(name))) => self.node_name(name, &folders, file)?,
+                (true, None) => {}
+                _ => self.made_up(&shown("createRequire(", rest), file),
             }
         }
         for word in ["from", "import"] {
@@ -210,7 +244,7 @@ impl Search<'_> {
         for folder in folders {
             if name.starts_with('.') || name.starts_with('/') || name.starts_with("file://") {
                 for candidate in node_files(name.strip_prefix("file://").unwrap_or(name)) {
-                    if let Found::File(found) = self.at(&folder.join(candidate))? {
+                    if let FoundName::File(found) = self.at(&folder.join(candidate))? {
                         self.push_code(found, Some(Language::Node));
                         break;
                     }
@@ -226,7 +260,7 @@ impl Search<'_> {
             let top = self.places.top.clone();
             for ancestor in folder.ancestors().take_while(|ancestor| ancestor.starts_with(&top)) {
                 if !package.is_empty()
-                    && let Found::Folder(_) = self.at(&ancestor.join("node_modules").join(&package))?
+                    && let FoundName::Folder(_) = self.at(&ancestor.join("node_modules").join(&package))?
                 {
                     self.coverage.needs_its_place = true;
                     let place = file.map(|file| format!(", which `{}` loads", self.short(file))).unwrap_or_default();
@@ -239,9 +273,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Quoted names of files, from the place of the code or from where it runs.
+    /// Covers quoted file names, relative to the code's place or to the working folder.
     pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
-        // Code that is found in a folder by the name of a module.
+        // These words look up code by a module name in a folder.
         if let (Some(file), Some(sign)) = (file, LOOKS_UP.iter().find(|sign| text.contains(*sign))) {
             let short = self.short(file);
             let what = format!("`{sign}` in `{short}` leads to a folder, and anything in it may run");
@@ -255,7 +289,7 @@ impl Search<'_> {
                     if name.is_empty() {
                         continue;
                     }
-                    if let Found::File(found) = self.at(&folder.join(candidate))? {
+                    if let FoundName::File(found) = self.at(&folder.join(candidate))? {
                         self.push_code(found, Some(Language::Other));
                     }
                 }
@@ -265,7 +299,7 @@ impl Search<'_> {
     }
 }
 
-/// The modules that Python code imports, each with what is taken from it.
+/// The modules that Python code imports, each with the imported names.
 fn imports(text: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let name = |text: &str| -> String {
@@ -294,7 +328,28 @@ fn imports(text: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// What follows each place where a word stands that is no part of a longer one.
+/// The names that code itself gives to the loading function.
+fn own_loaders(text: &str) -> Vec<&str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("createRequire(").take(MOST_LOADERS) {
+        let before = text.get(..at).unwrap_or_default();
+        let before = before.trim_end_matches(|letter| is_part(letter) || letter == '.').trim_end();
+        let Some(name) = before.strip_suffix('=').map(str::trim_end) else { continue };
+        let name = name.rsplit(|letter| !is_part(letter)).next().unwrap_or_default();
+        if !name.is_empty() && name != "require" {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The text after each call of a function, including calls as a method.
+fn after_all<'a>(text: &'a str, call: &str) -> Vec<&'a str> {
+    text.match_indices(call).filter_map(|(at, call)| text.get(at + call.len()..)).collect()
+}
+
+/// The text after each place where a word is not part of a longer word.
 fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
     let alone = |at: usize| !text.get(..at).unwrap_or_default().ends_with(|letter| is_part(letter) || letter == '.');
@@ -302,7 +357,7 @@ fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     places.filter_map(|(at, word)| text.get(at + word.len()..)).collect()
 }
 
-/// The text in quotes at the beginning, if there is one that nothing is filled into.
+/// The quoted text at the beginning, if it has no placeholders.
 pub(super) fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;

@@ -1,6 +1,6 @@
-//! The code that shell text runs: what stands where a command, a script or a sourced file stands.
+//! Finds the code that shell text runs: words in the place of a command, a script or a sourced file.
 //!
-//! Whatever could run counts, whichever branch it stands in. Text that cannot be read is uncovered.
+//! Everything that could run counts, in every branch. Text that cannot be read is uncovered.
 
 mod value;
 mod wrapper;
@@ -9,23 +9,28 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
-use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
+use ollm_shell::{
+    Assign, Body, Command, List, ListOperator, ParseError, Piece, Redirect, Word, parse, program_variable,
+};
 use ollm_store::plain_path;
 
 use super::script::Language;
-use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, loader, runner};
+use super::{CoverageError, Edit, FoundName, Replacement, ScriptEdits, Search, command, edit, loader, runner};
 pub(super) use value::Scope;
-use value::{Filled, MOST_BYTES, MadeOf};
+use value::{FilledWord, MOST_BYTES, MadeOf};
 pub(super) use wrapper::runs_a_command;
 
+/// Folders in which every user may create files.
+const ANYBODYS: &[&str] = &["/tmp/", "/var/tmp/"];
+
 impl Search<'_> {
-    /// A line that a shell runs: every name in it counts, and what is made up is told.
+    /// A line for a shell: every name in it counts, and names that are only known at run time are reported.
     pub(super) fn shell(&mut self, text: &str) -> Result<Vec<Edit>, CoverageError> {
         self.text(text)?;
         self.edits_of(text, &mut Scope::default())
     }
 
-    /// A script: what it sources and starts counts.
+    /// A script: the files that it sources and starts count.
     pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
         let edits = self.edits_of(text, &mut Scope::in_file(file))?;
         if let Some(file) = file.filter(|_| !edits.is_empty()) {
@@ -34,7 +39,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The words of a text that name code, and can be replaced by names in the copy.
+    /// The words of a text that name code and can be replaced by names in the copy.
     pub(super) fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
         let outside = std::mem::take(&mut self.edits);
         self.shell_text(text, scope)?;
@@ -46,10 +51,10 @@ impl Search<'_> {
         Ok(possible)
     }
 
-    /// Says that code runs where it is, and so could be exchanged after it was compared.
+    /// Reports code that runs in place, and so could be replaced after the check.
     pub(super) fn stays(&mut self, with: &Replacement, file: Option<&Path>) {
+        let place = self.within(file);
         for code in with.files() {
-            let place = file.map(|file| format!(" in `{}`", self.short(file))).unwrap_or_default();
             let code = self.short(code);
             let what = format!(
                 "`{code}`{place} cannot be taken from the copy; name it outside of backticks, here-documents and text that is \
@@ -69,11 +74,11 @@ impl Search<'_> {
         }
     }
 
-    fn unreadable(&mut self, text: &str, error: Unreadable, scope: &Scope<'_>) {
+    fn unreadable(&mut self, text: &str, error: ParseError, scope: &Scope<'_>) {
         let why = match error {
-            Unreadable::TooDeep { .. } => "it nests too deep".to_owned(),
-            Unreadable::Unclosed { opened, .. } => format!("{opened} is never closed"),
-            Unreadable::Syntax { construct, .. } => format!("{construct} is unusual there"),
+            ParseError::TooDeep { .. } => "it nests too deep".to_owned(),
+            ParseError::Unclosed { opened, .. } => format!("{opened} is never closed"),
+            ParseError::Syntax { construct, .. } => format!("{construct} is unusual there"),
         };
         let what = scope.file.map_or_else(|| text.chars().take(60).collect(), |file| self.short(file));
         let line = text.get(..error.at()).unwrap_or_default().matches('\n').count() + 1;
@@ -81,7 +86,7 @@ impl Search<'_> {
         self.coverage.uncovered.push(what);
     }
 
-    /// Commands whose variables and folder nobody else sees.
+    /// Reads commands that run in a subshell, so their variables and folder changes end with them.
     fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
         let (outside, astray) = (scope.assigned(), scope.astray);
         self.list(list, scope)?;
@@ -97,7 +102,7 @@ impl Search<'_> {
             for command in &step.pipeline {
                 self.shell_command(command, scope)?;
             }
-            scope.branch = outside || matches!(step.joint, Joint::And | Joint::Or);
+            scope.branch = outside || matches!(step.joint, ListOperator::And | ListOperator::Or);
         }
         scope.depth -= 1;
         scope.branch = outside;
@@ -138,7 +143,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The commands within words.
+    /// Reads the commands inside words.
     fn substitutions<'w>(
         &mut self,
         words: impl IntoIterator<Item = &'w Word>,
@@ -169,23 +174,23 @@ impl Search<'_> {
             let value = value.as_ref().map(|value| self.filled(value, scope));
             if let Some(value) = &value {
                 self.searched(name, &value.text, scope.file)?;
+                if value.known && (!words.is_empty() || holds_code(name)) {
+                    self.variable_in_text(name, value, "", scope.file)?;
+                }
             }
-            let value = value.and_then(Filled::value);
             if words.is_empty() {
-                scope.assign(name, value);
-            } else if let Some(value) = value {
-                self.variable(name, &value.text)?;
+                scope.assign(name, value.and_then(FilledWord::value));
             }
         }
         let mut filled = Vec::with_capacity(words.len());
         let mut bytes = 0;
         for word in words {
-            let word = self.filled(word, scope);
-            bytes += word.text.len();
+            let fields = self.fields(word, scope);
+            bytes += fields.iter().map(|field| field.text.len()).sum::<usize>();
             if bytes > MOST_BYTES {
                 return Err(CoverageError::TooMuch);
             }
-            filled.push(word);
+            filled.extend(fields);
         }
         let words = self.unwrapped(filled, scope)?;
         let Some((first, args)) = words.split_first() else { return Ok(()) };
@@ -199,15 +204,14 @@ impl Search<'_> {
                 Ok(())
             }
             "export" | "declare" | "typeset" | "readonly" | "local" => {
-                for (name, value) in args.iter().filter_map(|arg| assignment(&arg.text)) {
-                    self.searched(name, value, scope.file)?;
-                    self.variable(name, value)?;
-                }
                 for arg in args {
-                    if let Some((name, _)) = assignment(&arg.text) {
-                        let text = arg.text.get(name.len() + 1..).unwrap_or_default().to_owned();
-                        scope.assign(name, Filled { text, ..arg.clone() }.value());
-                    }
+                    let Some((name, value)) = assignment(&arg.text) else { continue };
+                    let at_home = value.starts_with('~').then(|| self.at_home(value, scope)).flatten();
+                    let text = at_home.map_or_else(|| value.to_owned(), |path| path.text);
+                    self.searched(name, &text, scope.file)?;
+                    let value = FilledWord { text: format!("{name}={text}"), ..arg.clone() };
+                    self.variable_in_text(name, &value, &format!("{name}="), scope.file)?;
+                    scope.assign(name, FilledWord { text, ..arg.clone() }.value());
                 }
                 Ok(())
             }
@@ -219,24 +223,54 @@ impl Search<'_> {
                 }
                 Ok(())
             }
-            "eval" if scope.file.is_none() => {
-                let args: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
-                self.made_up(&format!("eval {}", args.join(" ")), None);
+            "eval" => {
+                let text: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+                let text = text.join(" ");
+                if scope.file.is_none() || args.iter().any(|arg| !arg.certain) {
+                    self.made_up(&format!("eval {text}"), scope.file);
+                    return Ok(());
+                }
+                let edits = self.code(&text, Language::Shell, scope)?;
+                self.stays(&Replacement::Code { text, edits }, scope.file);
                 Ok(())
             }
             _ => self.started(first, args, redirects, scope),
         }
     }
 
-    fn sourced(&mut self, name: &Filled, scope: &Scope<'_>) -> Result<(), CoverageError> {
+    /// Reads a variable that the text sets. A file that its value names is taken from the copy, or reported to run in
+    /// place.
+    fn variable_in_text(
+        &mut self,
+        name: &str,
+        value: &FilledWord,
+        prefix: &str,
+        file: Option<&Path>,
+    ) -> Result<(), CoverageError> {
+        let text = value.text.get(prefix.len()..).unwrap_or_default();
+        self.variable(name, text)?;
+        if !holds_code(name) {
+            return Ok(());
+        }
+        if let FoundName::File(code) = self.named(text)? {
+            self.names_code(value, prefix, &code, file);
+            return Ok(());
+        }
+        for code in self.every_name(text)? {
+            self.stays(&Replacement::File { prefix: String::new(), file: code }, file);
+        }
+        Ok(())
+    }
+
+    fn sourced(&mut self, name: &FilledWord, scope: &Scope<'_>) -> Result<(), CoverageError> {
         if !name.certain {
             self.made_up(&name.text, scope.file);
         }
         if name.known { self.shell_file(name, scope, Some(Language::Shell)) } else { Ok(()) }
     }
 
-    /// What follows is meant from another folder; false where that is not one of those whose files count.
-    fn enter(&mut self, args: &[Filled]) -> bool {
+    /// Follows `cd`: later names may start from the new folder. Returns false if that folder is unknown or outside.
+    fn enter(&mut self, args: &[FilledWord]) -> bool {
         if args.first().is_some_and(|arg| arg.text == "-") {
             return true;
         }
@@ -258,14 +292,13 @@ impl Search<'_> {
 
     fn started(
         &mut self,
-        first: &Filled,
-        args: &[Filled],
+        first: &FilledWord,
+        args: &[FilledWord],
         redirects: &[Redirect],
         scope: &mut Scope<'_>,
     ) -> Result<(), CoverageError> {
-        let is_line = scope.file.is_none();
-        if is_line && !first.certain {
-            self.made_up(&first.text, None);
+        if !first.certain {
+            self.made_up(&first.text, scope.file);
         }
         if !first.known {
             return Ok(());
@@ -275,16 +308,17 @@ impl Search<'_> {
             self.shell_file(first, scope, None)?;
         }
         let texts: Vec<String> = args.iter().map(|arg| arg.text.clone()).collect();
-        if is_line {
-            self.coverage.uncovered.extend(runner::uncovered(program, &texts, &self.places.top));
-        }
+        let place = self.within(scope.file);
+        let uncovered = runner::uncovered(program, &texts, &self.places.top);
+        let uncovered = uncovered.map(|what| if place.is_empty() { what } else { format!("{what},{place}") });
+        self.coverage.uncovered.extend(uncovered);
         let language = Language::of_interpreter(program);
         self.loaded(program, args, &texts, scope)?;
         let Some(language) = language else { return self.nested(program, args, scope) };
         match runs(program, &texts) {
             Runs::Script(index) => {
-                if let Some(script) = args.get(index).filter(|script| is_line && !script.certain) {
-                    self.made_up(&script.text, None);
+                if let Some(script) = args.get(index).filter(|script| !script.certain) {
+                    self.made_up(&script.text, scope.file);
                 }
                 if let Some(script) = args.get(index).filter(|script| script.known) {
                     self.shell_file(script, scope, Some(language))?;
@@ -292,19 +326,23 @@ impl Search<'_> {
             }
             Runs::Code => {
                 let code = command::shell_code(&texts);
-                if is_line && language == Language::Shell && code.is_none() {
-                    self.coverage.uncovered.push(format!("`{program}` runs what it is given"));
+                if language == Language::Shell && code.is_none() {
+                    self.coverage.uncovered.push(format!("`{program}`{place} runs what it is given"));
                 }
-                if is_line {
-                    self.inline(program, &texts, language);
-                }
+                self.inline(program, &texts, language, scope.file);
                 for module in
                     command::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
                 {
                     self.module(module)?;
                 }
+                // If the code comes from a variable, it is only known at run time.
+                let made_up = args.iter().find(|arg| !arg.known && arg.text.starts_with('$'));
+                if let Some(arg) = made_up.filter(|_| language != Language::Shell && !texts.contains(&"-m".to_owned()))
+                {
+                    self.made_up(&arg.text, scope.file);
+                }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
-                    // A parameter of the text.
+                    // This argument is only a parameter of the text.
                     if !arg.known && code.is_some_and(|code| index > code) {
                         continue;
                     }
@@ -320,46 +358,65 @@ impl Search<'_> {
                     }
                 }
             }
-            Runs::Input => match input(redirects) {
-                Some(word) => {
-                    let text = self.filled(word, scope).text;
-                    let edits = self.code(&text, language, scope)?;
-                    if is_line {
-                        self.inline_text(program, &text, language);
-                    }
-                    self.stays(&Replacement::Code { text, edits }, scope.file);
-                }
-                None if is_line => self.coverage.uncovered.push(format!("`{program}` runs what it reads")),
-                None => {}
-            },
+            Runs::Input => self.read_as_code(program, language, redirects, scope)?,
             // `deno eval`
-            Runs::Itself if is_line => self.inline(program, &texts, language),
-            Runs::Itself | Runs::Nothing => {}
+            Runs::Itself => self.inline(program, &texts, language, scope.file),
+            Runs::Nothing => {}
         }
-        if is_line {
-            self.old_python(program, None);
-        }
+        self.old_python(program, None);
         Ok(())
     }
 
-    /// The files from which a program takes code that are not its script.
+    /// Covers the input that an interpreter reads as its code.
+    fn read_as_code(
+        &mut self,
+        program: &str,
+        language: Language,
+        redirects: &[Redirect],
+        scope: &mut Scope<'_>,
+    ) -> Result<(), CoverageError> {
+        match input(redirects) {
+            Some(Redirect::Read { file, .. }) => {
+                let file = self.filled(file, scope);
+                if !file.certain {
+                    self.made_up(&file.text, scope.file);
+                }
+                if file.known { self.shell_file(&file, scope, Some(language)) } else { Ok(()) }
+            }
+            Some(Redirect::Text { .. } | Redirect::Document { .. }) => {
+                let word = input(redirects).and_then(Redirect::word);
+                let text = word.map(|word| self.filled(word, scope).text).unwrap_or_default();
+                let edits = self.code(&text, language, scope)?;
+                self.inline_text(program, &text, language, scope.file);
+                self.stays(&Replacement::Code { text, edits }, scope.file);
+                Ok(())
+            }
+            _ => {
+                let place = self.within(scope.file);
+                self.coverage.uncovered.push(format!("`{program}`{place} runs what it reads"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Covers the files from which a program takes code, apart from its script.
     fn loaded(
         &mut self,
         program: &str,
-        args: &[Filled],
+        args: &[FilledWord],
         texts: &[String],
         scope: &Scope<'_>,
     ) -> Result<(), CoverageError> {
         let language = Language::of_interpreter(program).unwrap_or(Language::Other);
         for (index, prefix, name) in loader::code_files(program, texts) {
             let Some(arg) = args.get(index) else { continue };
-            if !arg.certain && scope.file.is_none() {
-                self.made_up(name, None);
+            if !arg.certain {
+                self.made_up(name, scope.file);
             }
             if arg.known
                 && let Some(file) = self.code_file(name, language)?
             {
-                self.names_code(arg, &prefix, &file);
+                self.names_code(arg, &prefix, &file, scope.file);
             }
         }
         self.looked_up(program, texts)
@@ -372,15 +429,17 @@ impl Search<'_> {
         }
     }
 
-    /// Has a word name the copy of a file, unless it does so anyway.
-    fn names_code(&mut self, word: &Filled, prefix: &str, file: &Path) {
+    /// Replaces a word by the name of the file's copy, unless the word already leads to the copy.
+    fn names_code(&mut self, word: &FilledWord, prefix: &str, file: &Path, of: Option<&Path>) {
         if !word.certain || word.made_of == MadeOf::OwnPlace {
             return;
         }
         let name = word.text.get(prefix.len()..).unwrap_or_default();
         let meant = self.here.iter().filter_map(|here| here.join(name).canonicalize().ok());
         let meant: BTreeSet<PathBuf> = meant.filter(|path| path.is_file()).collect();
-        if meant.len() > 1 {
+        if word.made_of == MadeOf::Fields {
+            self.stays(&Replacement::File { prefix: prefix.to_owned(), file: file.to_owned() }, of);
+        } else if meant.len() > 1 {
             self.coverage.uncovered.push(format!("`{name}` may mean a file in more than one folder"));
         } else {
             let with = Replacement::File { prefix: prefix.to_owned(), file: file.to_owned() };
@@ -388,26 +447,28 @@ impl Search<'_> {
         }
     }
 
-    /// A file that runs, meant from the working folder or from the place of the script.
+    /// Covers a file that runs, relative to the working folder or to the script's place.
     fn shell_file(
         &mut self,
-        word: &Filled,
+        word: &FilledWord,
         scope: &Scope<'_>,
         language: Option<Language>,
     ) -> Result<(), CoverageError> {
         let path = word.text.as_str();
         match self.named(path)? {
-            // The same name may mean another file there.
-            Found::File(_) if scope.astray && Path::new(path).is_relative() => self.made_up(path, scope.file),
-            Found::File(file) => {
-                self.names_code(word, "", &file);
+            // In an unknown folder, the same name may mean another file.
+            FoundName::File(_) | FoundName::Nothing if scope.astray && Path::new(path).is_relative() => {
+                self.made_up(path, scope.file);
+            }
+            FoundName::File(file) => {
+                self.names_code(word, "", &file, scope.file);
                 self.push_code(file, language);
             }
-            Found::Folder(folder) => self.whole_folder(&folder),
-            Found::Nothing if scope.astray && scope.file.is_none() => self.made_up(path, None),
-            Found::Nothing => {
+            FoundName::Folder(folder) => self.whole_folder(&folder),
+            FoundName::Nothing if is_made_later(path) => self.made_up(path, scope.file),
+            FoundName::Nothing => {
                 let beside = scope.file.and_then(Path::parent).filter(|_| !path.contains('/')).map(|at| at.join(path));
-                if let Some(Found::File(file)) = beside.map(|path| self.at(&path)).transpose()? {
+                if let Some(FoundName::File(file)) = beside.map(|path| self.at(&path)).transpose()? {
                     self.push_code(file, language);
                 }
             }
@@ -416,20 +477,31 @@ impl Search<'_> {
     }
 }
 
-/// Text in the command line that a command reads as its input.
-fn input(redirects: &[Redirect]) -> Option<&Word> {
+/// Whether a path names a stream, or a missing file that any user may create before it runs.
+fn is_made_later(path: &str) -> bool {
+    let is_stream = path.starts_with("/dev/") || path.starts_with("/proc/");
+    is_stream && path != "/dev/null"
+        || ANYBODYS.iter().any(|folder| path.starts_with(folder)) && !Path::new(path).exists()
+}
+
+/// The input redirection of a command, if there is one.
+fn input(redirects: &[Redirect]) -> Option<&Redirect> {
     let is_input = |redirect: &&Redirect| match redirect {
-        Redirect::Write(_) => false,
+        Redirect::Write { .. } => false,
         Redirect::Read { input, .. }
         | Redirect::Duplicate { input, .. }
         | Redirect::Text { input, .. }
         | Redirect::Document { input, .. } => *input,
     };
-    let last = redirects.iter().rev().find(is_input)?;
-    matches!(last, Redirect::Text { .. } | Redirect::Document { .. }).then(|| last.word())?
+    redirects.iter().rev().find(is_input)
 }
 
-/// A word that only sets a variable.
+/// Whether every file that the value of a variable names is code.
+fn holds_code(variable: &str) -> bool {
+    program_variable(variable).is_some_and(|variable| variable.holds.names_code())
+}
+
+/// The name and value of a word that only sets a variable.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
     let first = name.chars().next()?;
@@ -444,7 +516,7 @@ mod tests {
 
     use super::super::{CommandLine, Places, files_covered};
 
-    /// The files that a line covers beside `run.sh`, and what it leaves uncovered.
+    /// The files that a line covers in addition to `run.sh`, and the parts that it leaves uncovered.
     fn covered(line: &str, script: &str) -> (String, String) {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
@@ -459,7 +531,8 @@ mod tests {
             own: Vec::new(),
             search_path: "/usr/bin:/bin".into(),
         };
-        let line = CommandLine { shell: Some(line.to_owned()), ..CommandLine::default() };
+        let folders = vec![("HOME", top.clone())];
+        let line = CommandLine { shell: Some(line.to_owned()), folders, ..CommandLine::default() };
         let coverage = files_covered(&line, None, &places, &mut |_| {}).unwrap();
         let files: BTreeSet<String> =
             coverage.files.iter().map(|file| file.strip_prefix(&top).unwrap().display().to_string()).collect();
@@ -485,6 +558,9 @@ mod tests {
             (". ${0%/*}/lib/a; . ${BASH_SOURCE[0]%/*}/lib/b", "lib/a lib/b"),
             ("S=$(readlink -f \"${BASH_SOURCE[0]:-$0}\"); . \"$(dirname \"$S\")/lib/a\"", "lib/a"),
             (". \"$(git rev-parse --show-toplevel)/lib/a\"", "lib/a"),
+            (". ~/lib/a; ~+/lib/b", "lib/a lib/b"),
+            ("X=~/lib; . $X/a; export Y=~/lib; sh $Y/b", "lib/a lib/b"),
+            ("X='~/lib'; . $X/a; echo a~/lib/b \"~/lib/b\" ~x", ""),
         ] {
             assert_eq!(covered("sh run.sh", script), (files.to_owned(), String::new()), "{script}");
         }
@@ -500,6 +576,8 @@ mod tests {
             ("X=lib; (X=.); . $X/a", "lib/a", ""),
             ("X=.; X=lib; . $X/a", "lib/a", ""),
             ("for f in a b; do . lib/$f; done", "", "`lib/${f}` in `run.sh`"),
+            ("PATH=$PATH:~/lib; tool", "", "`lib` is a folder"),
+            (". ~bob/lib/a", "", "`~bob/lib/a` in `run.sh`"),
             ("echo `. lib/a`", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
             ("sh <<'END'\n. lib/a\nEND\n", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
             ("bash <<< '. lib/a'", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
@@ -510,6 +588,67 @@ mod tests {
             ("(cd \"$X\"); Y=$(cd $X; pwd); . ./a", "a", ""),
         ] {
             let (found, uncovered) = covered("sh run.sh", script);
+            assert_eq!(found, files, "{script}");
+            assert!(uncovered.starts_with(said) && uncovered.is_empty() == said.is_empty(), "{script}: {uncovered}");
+        }
+    }
+
+    /// Each text runs project code without naming it, or by a name that is only known at run time.
+    #[test]
+    fn what_a_script_runs_without_naming_it_is_uncovered_as_in_a_line() {
+        for text in [
+            "cat lib/a | sh",
+            "sed s/x/y/ lib/a | bash",
+            "cat lib/a | python3 -",
+            "exec < lib/a; sh",
+            "sh < \"$X\"",
+            "eval \"$(cat lib/a)\"",
+            "eval \"$(<lib/a)\"",
+            "bash -c \"$(cat lib/a)\"",
+            "bash <(cat lib/a)",
+            "sh /dev/stdin < lib/a",
+            "cp lib/a /tmp/x && sh /tmp/x",
+            "python3 -c \"exec(open('lib/a').read())\"",
+            "npm run x",
+            "make -s",
+            "npx is-safe",
+            "python3 -m pytest",
+            "eslint .",
+            "./gradlew check",
+            "for f in lib/*; do sh $f; done",
+            "find lib -name a -exec sh {} \\;",
+            "ls lib/* | xargs -n1 sh",
+            "r() { sh \"$1\"; }; r lib/a",
+            "r='sh lib/a'; $r",
+            "git -c alias.x='!sh lib/a' x",
+            "PATH=\"$X/bin:$PATH\" tool",
+        ] {
+            for (line, script) in [(text, ""), ("sh run.sh", text)] {
+                let (_, uncovered) = covered(line, script);
+                assert!(!uncovered.is_empty(), "{line}: {text}");
+                assert!(line == text || uncovered.contains("`run.sh`"), "{text}: {uncovered}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_script_plainly_runs_leaves_nothing_uncovered() {
+        for (script, files) in [
+            ("sh < lib/a", "lib/a"),
+            ("eval '. lib/a' 2>&1 | cat", "lib/a"),
+            ("T='git status'; $T --short", ""),
+            ("SUDO=; $SUDO ls \"$1\"; ${EDITOR_LIKE:-ls} x", ""),
+            ("JQ=$(command -v jq); \"$JQ\" -r .x", ""),
+            ("INPUT=$(cat); echo \"$INPUT\" | jq -r .x | grep \"$1\"", ""),
+            ("python3 -c 'import json,sys; print(json.load(sys.stdin))'", ""),
+            ("cd \"$(mktemp -d)\" && /usr/bin/env ls", ""),
+            ("f() { git diff \"$1\"; }; f x; case $1 in *.rs) echo \"$f\";; esac", ""),
+            ("for f in *.rs; do rustfmt --check \"$f\" || exit 2; done", ""),
+            ("PATH=\"$HOME/.cargo/bin:$PATH\"; find . -name '*.x' -exec rm {} +", ""),
+        ] {
+            let (found, uncovered) = covered("sh run.sh", script);
+            let said =
+                if script.starts_with("eval") { "`lib/a` in `run.sh` cannot be taken from the copy" } else { "" };
             assert_eq!(found, files, "{script}");
             assert!(uncovered.starts_with(said) && uncovered.is_empty() == said.is_empty(), "{script}: {uncovered}");
         }
@@ -551,7 +690,8 @@ mod tests {
         }
     }
 
-    /// Files that source one another and text that nests without end: either is read to an end, on the stack of a thread.
+    /// Files that source one another, and text that nests endlessly: both are read to the end, on the stack of a
+    /// thread.
     #[test]
     fn nothing_that_nests_or_leads_back_to_itself_exhausts_the_stack() {
         let pairs = [

@@ -47,13 +47,15 @@ fn code_for_python_finds_no_module_of_the_working_folder_but_in_the_copy() {
         let hook = project.command("python3", &["-c", code]);
         project.approve(&hook);
         let trusted = project.check(&project.trust(), &hook).unwrap();
-        trusted.variables().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        let mut env = Vec::new();
+        trusted.lead_to_copy(&[], &mut env);
+        env.into_iter().filter_map(|(name, _)| name.into_string().ok()).collect::<Vec<_>>()
     };
     assert_eq!(told("import helper"), ["PYTHONSAFEPATH"]);
     project.file("helper.py", "");
-    assert_eq!(told("import helper"), ["OLLM_COPY_DIR", "PYTHONSAFEPATH", "PYTHONPATH"]);
+    assert_eq!(told("import helper"), ["PYTHONDONTWRITEBYTECODE", "OLLM_COPY_DIR", "PYTHONSAFEPATH", "PYTHONPATH"]);
     fs::remove_file(project.root.join("helper.py")).unwrap();
-    assert_eq!(told("exec(input())"), [""; 0], "whoever approves that wants it to find what it looks for");
+    assert_eq!(told("exec(input())"), [""; 0], "who approves that wants it to find what it looks for");
 }
 
 #[test]
@@ -242,6 +244,10 @@ fn no_file_in_a_folder_where_code_is_looked_up_changes_unseen() {
     ] {
         assert!(!escapes(line, &[("s/x", "")]), "{line}");
     }
+    for first in ["#!/usr/bin/env -S python3 -m x", "#!/usr/bin/perl -Is", "#!/usr/bin/env -S perl -I s"] {
+        assert!(!escapes("./g", &[("g", first), ("s/x.pm", "")]), "{first}");
+    }
+    assert!(escapes("./g", &[("g", "#!/usr/bin/env -S busybox sh\n"), ("s/x", "")]));
     for text in ["use lib \"s\"; use x;", "use lib qw(s); use x;", "unshift @INC, 's'; require x;"] {
         assert!(!escapes("perl g.pl", &[("g.pl", text), ("s/x.pm", "")]), "{text}");
     }
@@ -262,6 +268,36 @@ fn no_file_that_a_script_executes_changes_unseen() {
         ("python3 g.py", "import os\nos.system('sh s/x')"),
         ("python3 g.py", "import sys\nsys.path.insert(0, 's')\nimport x"),
         ("python3 g.py", "import os, sys\nsys.path.append(os.getcwd())\nimport x"),
+        ("python3 g.py", "import os\nos.system('sh ' + 's' + '/x')"),
+        ("python3 g.py", "import os\nd = f()\nos.system(f'sh {d}/x')"),
+        ("python3 g.py", "import os\nos.system('sh %s/x' % d)"),
+        ("python3 g.py", "import os, subprocess\nsubprocess.run(['sh', os.path.join('s', 'x')])"),
+        ("python3 g.py", "import os, subprocess as p\nc = ['sh']\nc.append('s' + '/x')\np.run(c)"),
+        ("python3 g.py", "import subprocess\nsubprocess.run(['make', '-s'])"),
+        ("python3 g.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pytest'])"),
+        ("python3 g.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', code])"),
+        ("python3 g.py", "import subprocess\ndef go(cmd):\n    subprocess.check_output(cmd, shell=True)\n"),
+        ("python3 g.py", "import os\nos.execvp('sh', ['sh', name])"),
+        ("python3 g.py", "import os\nos.spawnlp(os.P_WAIT, 'sh', 'sh', name)"),
+        ("python3 g.py", "import os\ngetattr(os, 'sys' + 'tem')('sh ' + 's/' + 'x')"),
+        ("python3 g.py", "import os\nlist(map(os.system, [a]))"),
+        ("python3 g.py", "from os import system as say\nsay('sh ' + a)"),
+        ("python3 g.py", "import sys\nsys.path.append('s' + '')\n__import__('x')"),
+        ("python3 g.py", "import sys\nsys.path += [d + 's']\nimport x"),
+        ("node g.js", "require('child_process').execSync('make -s')"),
+        ("node g.js", "require('child_process').exec('sh s/' + 'x')"),
+        ("node g.js", "const cp = require('node:child_process'); cp.exec(`sh ${d}/x`)"),
+        ("node g.js", "const { exec: run } = require('child_process'); run('sh s/' + 'x')"),
+        ("node g.js", "import { exec } from 'child_process'; const run = promisify(exec); run('sh s/' + 'x')"),
+        ("node g.js", "import { spawn } from 'node:child_process'; spawn('sh', [d + '/x'])"),
+        ("node g.js", "import { spawn } from 'node:child_process'; spawn(a, b)"),
+        ("node g.js", "new (require('worker_threads').Worker)('./s/x')"),
+        ("node g.js", "new Worker('./s' + '/x')"),
+        ("node g.js", "const r = require; r('./s' + '/x')"),
+        ("node g.js", "module.require('./s' + '/x')"),
+        ("node g.js", "eval(fs.readFileSync('s' + '/x'))"),
+        ("node g.mjs", "import m from 'module'; m.createRequire(process.cwd() + '/x')('./s/x')"),
+        ("node g.mjs", "import m from 'module'; const r = m.createRequire(import.meta.url); r('./s' + '/x')"),
         ("node g.js", "require('child_process').execSync('sh s/x')"),
         ("ruby g.rb", "load path"),
         ("ruby g.rb", "require_relative \"s/#{name}\""),
@@ -286,7 +322,32 @@ fn ordinary_scripts_are_covered() {
         ),
         ("python3 g.py", "import sys, os\nsys.path.insert(0, os.path.dirname(__file__))\nprint(sys.path)"),
         ("python3 g.py", "import json, sys\nd = json.load(sys.stdin)\nsys.exit(2 if 'rm -rf' in str(d) else 0)"),
+        (
+            "python3 g.py",
+            "import asyncio, subprocess, platform\nasyncio.run(main())\nplatform.system()\nget = getattr(args, name, None)\nx = \
+             getattr(os, 'O_NOFOLLOW', 0)\n# calls subprocess.run: see there\n",
+        ),
+        (
+            "python3 g.py",
+            "import subprocess\ndef git(*args):\n    return subprocess.run(['git', *args], check=True).stdout\nr = \
+             git('diff')\nsubprocess.run(f'git log {r}', shell=True)\ncmd = ['ruff', 'check', '--quiet']\nsubprocess.run(cmd + \
+             files)\n",
+        ),
+        (
+            "python3 g.py",
+            "import sys\nfrom os import path as p\nsys.path.insert(0, '/usr/share/tool')\nprint(sys.path[0])",
+        ),
         ("node g.js", "const m = /x/.exec('data'); require('child_process').execSync('git diff')"),
+        (
+            "node g.mjs",
+            "import { spawnSync, exec } from 'node:child_process';\nconst git = spawnSync('git', ['diff', x], { encoding: \
+             'utf8' });\nexec(`git log ${x}`, (error) => {});\nfor (const m of list) { re.exec(m); }\n",
+        ),
+        (
+            "node g.mjs",
+            "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\nconst fs = \
+             require('fs');\n",
+        ),
         ("ruby g.rb", "require 'json'\n# load the data\n[1].each do |x|\n  puts x\nend\ninclude Comparable\n"),
         ("perl g.pl", "use strict;\nrequire Foo;\ndo { print 1 } while 0;\nopen(F, 'data.json');"),
     ] {
@@ -383,5 +444,76 @@ fn sources_of_programs_are_covered_and_what_they_include_is_told() {
         let hook = project.line(line);
         assert_ne!(project.proposal(&hook).uncovered(), [""; 0], "{line}");
         assert!(!still_holds(&project, &hook, || drop(project.file(file, "// two\n"))), "{line}");
+    }
+}
+
+#[test]
+fn what_a_shell_sources_is_covered_whichever_shell_it_is() {
+    for shell in ["sh", "rbash", "mksh", "yash", "ksh93", "bash-5.2"] {
+        let project = Project::new();
+        program(&project.beside("first").join(shell), "#!/bin/sh\n");
+        project.file("guard.sh", ". ./lib.sh\n");
+        for hook in [project.command(shell, &["guard.sh"]), project.line(&format!("{shell} guard.sh"))] {
+            project.file("lib.sh", "echo good\n");
+            let change = || drop(project.file("lib.sh", "echo evil\n"));
+            assert!(!still_holds(&project, &hook, change), "{shell}");
+        }
+    }
+}
+
+#[test]
+fn code_for_a_shell_with_another_language_is_covered_or_told() {
+    for shell in ["fish", "tcsh", "nu"] {
+        let project = Project::new();
+        program(&project.beside("first").join(shell), "#!/bin/sh\n");
+        project.file("lib.fish", "echo good\n");
+        let hook = project.command(shell, &["-c", "source ./lib.fish"]);
+        let proposal = project.proposal(&hook);
+        let change = || drop(project.file("lib.fish", "echo evil\n"));
+        assert!(!proposal.uncovered().is_empty() || !still_holds(&project, &hook, change), "{shell}");
+        let hook = project.command(shell, &["lib.fish"]);
+        assert!(!still_holds(&project, &hook, || drop(project.file("lib.fish", "echo other\n"))), "{shell}");
+    }
+}
+
+#[test]
+fn what_a_variable_has_a_program_run_is_covered() {
+    let project = Project::new();
+    for line in [
+        "BASH_ENV=wrap bash -c true",
+        "GIT_SSH_COMMAND='sh ./wrap -v' git fetch",
+        "GIT_EXTERNAL_DIFF=./wrap git diff",
+        "EDITOR=./wrap git commit",
+        "LESSOPEN='|./wrap %s' less x",
+        "export PAGER=./wrap; git log",
+    ] {
+        project.file("wrap", ". ./lib.sh\n");
+        project.file("lib.sh", "echo good\n");
+        let hook = project.line(line);
+        assert!(!still_holds(&project, &hook, || drop(project.file("lib.sh", "echo evil\n"))), "{line}");
+    }
+    for line in ["GIT_SSH_COMMAND='sh ./wrap -v' git fetch", "export PAGER='./wrap -x'; git log"] {
+        let found = project.proposal(&project.line(line)).uncovered().join("; ");
+        assert!(found.contains("`wrap` cannot be taken from the copy"), "{line}: {found}");
+    }
+    project.file("lib/x.rb", "");
+    for name in ["RUBYLIB", "NODE_PATH", "GIT_EXEC_PATH", "PYTHONHOME"] {
+        let found = project.proposal(&project.line(&format!("{name}=lib git status"))).uncovered().join("; ");
+        assert!(found.contains("`lib` is a folder"), "{name}: {found}");
+    }
+}
+
+#[test]
+fn every_function_that_starts_a_program_is_known_in_code() {
+    let project = Project::new();
+    project.file("evil", "echo\n");
+    for call in [
+        "os.execvpe('sh', ['sh', name], env)",
+        "os.posix_spawnp('sh', ['sh', name], env)",
+        "subprocess.getoutput(name)",
+    ] {
+        project.file("guard.py", &format!("import os, subprocess, sys\nname = sys.argv[1]\nenv = {{}}\n{call}\n"));
+        let found = project.proposal(&project.command("python3", &["guard.py"])).uncovered().join("; ");
+        assert!(!found.is_empty(), "{call}");
     }
 }

@@ -1,4 +1,4 @@
-//! What differs between two copies.
+//! Finds the differences between two copies.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,8 +9,8 @@ use similar::TextDiff;
 
 use super::{Content, UNSHOWN, shown_in};
 
-/// The files that were added, removed and changed, with their lines as far as there is room for them; and those that cannot be
-/// shown.
+/// The files that were added, removed and changed, with their lines as far as there is room; and the files that cannot
+/// be shown.
 pub(crate) fn difference(before: &Path, after: &Path, room: &mut usize) -> (String, Vec<PathBuf>) {
     let (mut old, new) = (files_in(before), files_in(after));
     let (mut text, mut changes, mut unshown) = (String::new(), String::new(), Vec::new());
@@ -40,13 +40,13 @@ pub(crate) fn difference(before: &Path, after: &Path, room: &mut usize) -> (Stri
     (text + &changes, unshown)
 }
 
-/// The lines of a text that changed, with those around them.
+/// The changed lines of a text, with the lines around them.
 pub fn changed_lines(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string()
 }
 
-/// The earlier place of a file. A copy begins at the folder that all its files are in, so that the same file may have
-/// had a shorter or longer path in it.
+/// Removes the earlier place of a file and returns it. A copy begins at the common folder of its files, so the path of
+/// the same file may have been longer or shorter.
 fn take_same(old: &mut BTreeSet<PathBuf>, path: &Path, new: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     if let Some(same) = old.take(path) {
         return Some(same);

@@ -179,7 +179,7 @@ fn s02_a_withdrawn_approval_cannot_be_put_back() {
         assert_eq!(home.counting(), forgotten);
     }
 
-    // Whoever kept both files from then and puts them back together meets the floor of the policy.
+    // An attacker who kept both files from then and puts them back together meets the floor of the policy.
     fs::write(&memory, &kept).unwrap();
     assert_eq!(home.counting(), Ok(vec!["a".to_owned()]));
     let floor = ApprovalKey { floor: 2, by_policy: true, ..home.key.public() };

@@ -1,4 +1,4 @@
-//! What may run, and from which copy: the end of every check.
+//! Something that may run, and the copy it runs from: the result of all checks.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ollm_protocol::{Commands, Hook};
-use ollm_shell::shell_word;
+use ollm_shell::{program_variable, shell_word};
 use ollm_store::{Digest, tree};
 
 use crate::approvable::Approvable;
 use crate::content_store::StoredCopy;
-use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, loads_code, rewritten};
+use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, rewritten};
 
 /// Something that may run, with the program that runs it.
 ///
-/// Only [`Trust::trust`](crate::Trust::trust) makes one, so running what nobody approved does not compile:
+/// Only [`Trust::trust`](crate::Trust::trust) makes one, so running something unapproved does not compile:
 ///
 /// ```compile_fail,E0451
 /// use std::sync::Arc;
@@ -32,14 +32,14 @@ pub struct Trusted<T> {
     pub(super) commands: Commands,
 }
 
-/// What is started, and from where; the same for every event as long as nothing of it changes.
+/// The program to start, and its copy. It stays the same for every event until something changes.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The program that was approved.
     program: PathBuf,
-    /// The program to start: its copy, where there is one.
+    /// The program to start: the copy, if there is one.
     start: PathBuf,
-    /// Whether the copy of the program is none by its mode.
+    /// Whether the copy of the program is not executable.
     is_no_program: bool,
     pub(super) digest: Option<Digest>,
     pub(super) copy: Option<Arc<StoredCopy>>,
@@ -78,12 +78,12 @@ impl<T> Clone for Trusted<T> {
 }
 
 impl<T> Trusted<T> {
-    /// What may run.
+    /// The thing that may run.
     pub fn thing(&self) -> &Arc<T> {
         &self.thing
     }
 
-    /// The digest that was approved, for what needs approval.
+    /// The approved digest; `None` if no approval was needed.
     pub fn digest(&self) -> Option<&Digest> {
         self.run.digest.as_ref()
     }
@@ -103,17 +103,17 @@ impl<T> Trusted<T> {
         self.run.copy.as_ref().map(|copy| copy.folder.as_path())
     }
 
-    /// The copy of a file that was approved along with it.
+    /// The copy of a file that was approved together with it.
     pub fn approved(&self, path: &Path) -> Option<PathBuf> {
         self.run.copy.as_ref()?.path_of(path)
     }
 
-    /// The folder it runs in, where it names files of that folder by relative paths.
+    /// The folder it runs in, if it names files of that folder by relative paths.
     pub fn runs_in(&self) -> Option<&Path> {
         self.run.coverage.runs_in.as_deref()
     }
 
-    /// An argument that names code, with the copy of that code in place of its name.
+    /// An argument that names code, with that name replaced by the copy's.
     pub fn code_argument(&self, argument: &str) -> Option<OsString> {
         match self.run.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
             (_, Replacement::File { prefix, file }) => {
@@ -125,7 +125,7 @@ impl<T> Trusted<T> {
         }
     }
 
-    /// Its line for a shell, with the copies of the code it names in place of their names.
+    /// Its shell line, with names of code replaced by those of the copies.
     pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
         self.led_to_copy(line, &self.run.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
     }
@@ -135,16 +135,45 @@ impl<T> Trusted<T> {
         Some(rewritten(text, edits, &|file| copy.place_of(file)))
     }
 
-    /// The value of a variable that loads code, with the copies of that code in place of their names.
-    pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
-        let (copy, here) = (self.run.copy.as_ref()?, self.run.coverage.here.as_ref()?);
-        if !loads_code(name) {
-            return None;
+    /// Sets its variables to find code in the copy. `declared` has those that may name code by its original place.
+    ///
+    /// Python takes modules from the copy, then from the folders in `env`, and never from the working folder. Code that
+    /// runs from a copy writes no compiled files there.
+    pub fn lead_to_copy(&self, declared: &[(String, String)], env: &mut Vec<(OsString, OsString)>) {
+        for (name, value) in declared {
+            if let Some(value) = self.code_variable(name, value) {
+                set(env, name, value);
+            }
         }
+        if self.runs_from_copy() && !env.iter().any(|(name, _)| name == NO_BYTECODE) {
+            env.push((NO_BYTECODE.into(), "1".into()));
+        }
+        let Coverage { modules, is_inline_python, uncovered, .. } = &*self.run.coverage;
+        let copied = self.run.copy.as_ref().inspect(|copy| set(env, COPY_FOLDER, copy.folder.clone().into()));
+        let copied = copied.zip(modules.as_ref()).and_then(|(copy, folder)| copy.path_of(folder));
+        // Python must find the files that an approval leaves uncovered. A program that runs in its own place must find
+        // its own files.
+        if copied.is_some() || *is_inline_python && modules.is_none() && uncovered.is_empty() {
+            set(env, "PYTHONSAFEPATH", "1".into());
+        }
+        if let Some(modules) = copied {
+            let mut folders = OsString::from(modules);
+            if let Some((_, more)) = env.iter().find(|(name, _)| name == MODULES) {
+                folders.push(":");
+                folders.push(more);
+            }
+            set(env, MODULES, folders);
+        }
+    }
+
+    /// The value of a variable that loads code, with names of code replaced by those of the copies.
+    fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
+        let (copy, here) = (self.run.copy.as_ref()?, self.run.coverage.here.as_ref()?);
+        program_variable(name).filter(|variable| name == MODULES || variable.holds.names_code())?;
         let in_copy = |part: &str| {
             let copy =
                 copy.path_of(&here.join(part)).filter(|_| !part.is_empty())?.into_os_string().into_string().ok()?;
-            // There is no way to quote it in some of them.
+            // Some of these variables have no way to quote a path.
             (!copy.contains(char::is_whitespace)).then_some(copy)
         };
         let parts = value.split_inclusive([' ', ':', '=']).map(|part| {
@@ -152,20 +181,6 @@ impl<T> Trusted<T> {
             in_copy(name).map_or_else(|| part.to_owned(), |copy| part.replace(name, &copy))
         });
         Some(parts.collect::<String>().into())
-    }
-
-    /// What it is told about its copy: where that is, and that Python takes modules from there and from no working folder.
-    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Coverage { modules, is_inline_python, uncovered, .. } = &*self.run.coverage;
-        let mut told = Vec::new();
-        let copied = self.run.copy.as_ref().inspect(|copy| told.push((COPY_FOLDER, copy.folder.clone().into())));
-        let copied = copied.zip(modules.as_ref()).and_then(|(copy, folder)| copy.path_of(folder));
-        // Whoever approved what is not covered wants it to be found, and so does what runs in its own place.
-        if copied.is_some() || *is_inline_python && modules.is_none() && uncovered.is_empty() {
-            told.push(("PYTHONSAFEPATH", "1".into()));
-        }
-        told.extend(copied.map(|modules| ("PYTHONPATH", modules.into())));
-        told
     }
 }
 
@@ -177,7 +192,7 @@ impl Trusted<Hook> {
 }
 
 impl<T: Approvable> Trusted<T> {
-    /// Why the program cannot be started although it is what was approved: what was approved is no program.
+    /// Why the approved program cannot start: its file is not executable.
     pub fn unready(&self) -> Option<String> {
         if !self.run.is_no_program {
             return None;
@@ -188,4 +203,14 @@ impl<T: Approvable> Trusted<T> {
         let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
         Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed{again}"))
     }
+}
+
+/// Python's variable for module folders.
+const MODULES: &str = "PYTHONPATH";
+/// Keeps Python from writing cache files into the copy, which would then differ from the approved content.
+const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";
+
+fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+    env.retain(|(known, _)| known != name);
+    env.push((name.into(), value));
 }

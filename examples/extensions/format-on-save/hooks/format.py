@@ -1,7 +1,7 @@
 """Formats the file of a file event.
 
 JSON is formatted here, by changing its white space and nothing else; for everything else the first formatter that is installed is started, without a shell. A file
-that cannot be formatted stays as it is, and the reason is told.
+that cannot be formatted stays unchanged, and the reason is told.
 """
 
 import json
@@ -12,14 +12,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-
-FORMATTERS = {
-    ".py": [["ruff", "format", "--quiet"], ["black", "--quiet"]],
-    ".rs": [["rustfmt", "--edition", "2024"]],
-    ".go": [["gofmt", "-w"]],
-}
-PRETTIER = [["prettier", "--write", "--log-level", "warn"]]
-
 
 # A text, a mark, or a number or word: everything but white space, as it is written.
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
@@ -46,7 +38,7 @@ def layout(text, indent, end):
 
 
 def replace(path, text):
-    """Puts a new file in the place of the old one: nobody ever sees half of it."""
+    """Puts a new file in the place of the old one: no reader ever sees half of it."""
     handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".format-")
     try:
         with open(handle, "w", encoding="utf-8", newline="") as file:
@@ -73,17 +65,32 @@ def format_json(path):
     return True
 
 
-def format_with(formatters, path):
-    for command in formatters:
-        if shutil.which(command[0]):
-            with open(path, "rb") as file:
-                before = file.read()
-            run = subprocess.run([*command, path], capture_output=True, text=True, timeout=25)
-            if run.returncode != 0:
-                raise ValueError(run.stderr.strip() or f"{command[0]} failed")
-            with open(path, "rb") as file:
-                return file.read() != before
-    return False
+def start_formatter(suffix, path):
+    """Starts the first formatter that is installed. Its name is written out, so that an approval can be bound to it."""
+    options = {"capture_output": True, "text": True, "timeout": 25}
+    if suffix == ".py" and shutil.which("ruff"):
+        return subprocess.run(["ruff", "format", "--quiet", path], **options)
+    if suffix == ".py" and shutil.which("black"):
+        return subprocess.run(["black", "--quiet", path], **options)
+    if suffix == ".rs" and shutil.which("rustfmt"):
+        return subprocess.run(["rustfmt", "--edition", "2024", path], **options)
+    if suffix == ".go" and shutil.which("gofmt"):
+        return subprocess.run(["gofmt", "-w", path], **options)
+    if suffix not in (".py", ".rs", ".go") and shutil.which("prettier"):
+        return subprocess.run(["prettier", "--write", "--log-level", "warn", path], **options)
+    return None
+
+
+def format_with_program(suffix, path):
+    with open(path, "rb") as file:
+        before = file.read()
+    run = start_formatter(suffix, path)
+    if run is None:
+        return False
+    if run.returncode != 0:
+        raise ValueError(run.stderr.strip() or f"{run.args[0]} failed")
+    with open(path, "rb") as file:
+        return file.read() != before
 
 
 def main():
@@ -94,7 +101,7 @@ def main():
     if os.path.isfile(path) and not os.path.islink(path):
         suffix = os.path.splitext(path)[1]
         try:
-            changed = format_json(path) if suffix == ".json" else format_with(FORMATTERS.get(suffix, PRETTIER), path)
+            changed = format_json(path) if suffix == ".json" else format_with_program(suffix, path)
             if changed:
                 answer["systemMessage"] = f"{data['path']} was formatted; read it again before you edit it."
         except (ValueError, OSError, RecursionError, subprocess.SubprocessError) as error:

@@ -1,37 +1,14 @@
 """Refuses git commands that lose work or bypass checks.
 
-The event comes as JSON on standard input, the answer goes to standard output. A shell line is cut at its operators and
-split into words much as a shell would; README.md says what this does not see.
+The argument holds every command of the call's shell text, one per line, as plain words: quotes are gone, words stand one
+space apart, and commands behind `sudo` and the like stand on a line of their own. The answer goes to standard output.
 """
 
 import json
 import os
-import re
-import shlex
 import sys
 
 VALUED = {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"}
-
-# Programs that start the one named behind them: their options with a value, and how many words come before the program.
-WRAPPERS = {
-    "sudo": ({"-u", "-g", "-p", "-C", "-D", "-h", "-T", "-R", "-U", "-r", "-t"}, 0),
-    "doas": ({"-u", "-C"}, 0),
-    "env": ({"-u", "-C"}, 0),
-    "timeout": ({"-s", "-k"}, 1),
-    "nice": ({"-n"}, 0),
-    "ionice": ({"-c", "-n"}, 0),
-    "stdbuf": ({"-i", "-o", "-e"}, 0),
-    "xargs": ({"-n", "-I", "-P", "-L", "-d", "-a", "-E", "-s"}, 0),
-    "exec": ({"-a"}, 0),
-    "command": (set(), 0),
-    "setsid": (set(), 0),
-    "nohup": (set(), 0),
-    "time": ({"-f", "-o"}, 0),
-}
-KEYWORDS = {"{", "!", "if", "then", "else", "elif", "while", "until", "do"}
-SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
-# Lines in lines in lines are looked into this far.
-DEEPEST = 5
 
 # The options of git's commands that take a value: letters, and long ones.
 TAKING = {
@@ -43,71 +20,6 @@ TAKING = {
     "checkout": ("bB", set()),
     "restore": ("s", {"--source"}),
 }
-
-
-def split(line):
-    """The words of each simple command in a line; what stands in quotes ends no command."""
-    found, words, word, quote = [], [], None, ""
-    at = 0
-    while at < len(line):
-        char, before, after = line[at], line[at - 1 : at], line[at + 1 : at + 2]
-        at += 1
-        if quote:
-            if char == quote:
-                quote = ""
-            elif char == "\\" and quote == '"' and after and after in '"\\$`':
-                word += after
-                at += 1
-            else:
-                word += char
-        elif char in "'\"":
-            quote, word = char, word or ""
-        elif char == "\\":
-            word = (word or "") + after.replace("\n", "")
-            at += 1
-        elif char in " \t\r" or (char in ";|()`\n&" and not (char == "&" and ">" in (before, after))):
-            if word is not None:
-                words.append(word)
-            word = None
-            if char not in " \t\r":
-                found.append(words)
-                words = []
-        else:
-            word = (word or "") + char
-    return [*found, words if word is None else [*words, word]]
-
-
-def program(words):
-    """The words from the program on that is started in the end."""
-    while words:
-        if words[0] in KEYWORDS or re.fullmatch(r"\w+=.*", words[0], re.DOTALL):
-            words = words[1:]
-            continue
-        wrapper = WRAPPERS.get(os.path.basename(words[0]))
-        if wrapper is None:
-            return words
-        valued, skipped = wrapper
-        words = words[1:]
-        while words and words[0].startswith("-"):
-            words = words[2:] if words[0] in valued else words[1:]
-        words = words[skipped:]
-    return words
-
-
-def commands(line, depth=0):
-    """The words of each simple command in a line, and in the lines that shells in it are given."""
-    for words in map(program, split(line)):
-        if not words:
-            continue
-        yield words
-        inner = None
-        if words[0] == "eval":
-            inner = " ".join(words[1:])
-        elif os.path.basename(words[0]) in SHELLS:
-            given = [at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)]
-            inner = next(iter(words[given[0] + 1 :]), None) if given else None
-        if inner and depth < DEEPEST:
-            yield from commands(inner, depth + 1)
 
 
 def git_words(words):
@@ -178,18 +90,13 @@ def refusal(words, protected, allow_no_verify):
 
 
 def main():
-    event = json.load(sys.stdin)
-    line = event.get("data", {}).get("args", {}).get("command")
     protected = os.environ.get("EXTENSION_GIT_GUARD_PROTECTED_BRANCHES", "main,master").split(",")
     allow_no_verify = os.environ.get("EXTENSION_GIT_GUARD_ALLOW_NO_VERIFY", "false") == "true"
-    if isinstance(line, list):
-        line = shlex.join(map(str, line))
-    if isinstance(line, str):
-        for words in commands(line):
-            reason = refusal(words, {name for name in protected if name}, allow_no_verify)
-            if reason:
-                print(json.dumps({"continue": False, "systemMessage": reason}))
-                return
+    for command in sys.argv[1].split("\n"):
+        reason = refusal(command.split(" "), {name for name in protected if name}, allow_no_verify)
+        if reason:
+            print(json.dumps({"continue": False, "systemMessage": reason}))
+            return
     print(json.dumps({"continue": True}))
 
 

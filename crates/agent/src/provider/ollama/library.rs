@@ -1,24 +1,29 @@
-//! The models an Ollama has: which there are, what one can do, and how another is fetched.
+//! The models of an Ollama server: lists, describes and downloads them.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::client::Unanswered;
+use super::super::client::RequestFailure;
 use super::super::lines::Lines;
-use super::super::refusal::complaint;
+use super::super::refusal::{Refusal, complaint};
 use super::{ModelError, Ollama};
 use crate::cancel::Cancel;
 
-/// A model that a server has.
+/// What to do if no model has the name.
+const UNKNOWN_NAME: &str = "; look up how it is written at https://ollama.com/library";
+
+/// A model on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelEntry {
     /// Its name, with its tag.
     pub name: String,
-    /// The bytes it takes on disk.
+    /// Its size on disk in bytes.
     pub size: u64,
     /// How many parameters it has, for people.
     pub parameters: Option<String>,
-    /// How they are stored, for people.
+    /// Its quantization, for people.
     pub quantization: Option<String>,
 }
 
@@ -26,45 +31,45 @@ pub struct ModelEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelDetails {
-    /// What it is built like.
+    /// Its architecture family.
     pub family: Option<String>,
     /// How many parameters it has, for people.
     pub parameters: Option<String>,
-    /// How they are stored, for people.
+    /// Its quantization, for people.
     pub quantization: Option<String>,
-    /// What it can do: `completion`, `tools`, `thinking`, …
+    /// Its capabilities: `completion`, `tools`, `thinking`, …
     pub capabilities: Vec<String>,
-    /// The most tokens it was trained to look at.
+    /// The most tokens of context that it was trained for.
     pub context_length: Option<u64>,
-    /// How many tokens its file has it loaded with.
+    /// The context size in tokens that its file sets.
     pub num_ctx: Option<u64>,
 }
 
 impl ModelDetails {
-    /// Whether it can call tools. A server that does not tell may have one that can.
+    /// Whether it can call tools. If the server does not report capabilities, it may.
     pub fn has_tools(&self) -> bool {
         self.capabilities.is_empty() || self.capabilities.iter().any(|capability| capability == "tools")
     }
 }
 
-/// How far a fetch is.
+/// The progress of a download.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PullProgress {
-    /// What happens, for people.
+    /// The present step, for people.
     pub status: String,
-    /// The part under way.
+    /// The digest of the part that is being downloaded.
     pub digest: Option<String>,
-    /// Its bytes.
+    /// The part's size in bytes.
     pub total: Option<u64>,
-    /// How many of them are here.
+    /// How many of its bytes have been downloaded.
     pub completed: Option<u64>,
 }
 
 impl Ollama {
-    /// The models the server has, the latest first.
+    /// The models on the server, the latest first.
     pub fn list(&self, cancel: &Cancel) -> Result<Vec<ModelEntry>, ModelError> {
-        let tags = self.client.json("/api/tags", None, cancel)?;
+        let tags = self.endpoint.client.json("/api/tags", None, cancel)?;
         let models = tags.get("models").and_then(Value::as_array).into_iter().flatten();
         let entry = |model: &Value| {
             let details = model.get("details").unwrap_or(&Value::Null);
@@ -78,9 +83,9 @@ impl Ollama {
         Ok(models.filter_map(entry).collect())
     }
 
-    /// What is known about this model.
+    /// Details of this model.
     pub fn show(&self, cancel: &Cancel) -> Result<ModelDetails, ModelError> {
-        let shown = self.client.json("/api/show", Some(&json!({"model": self.model})), cancel)?;
+        let shown = self.endpoint.client.json("/api/show", Some(&json!({"model": self.endpoint.model})), cancel)?;
         let details = shown.get("details").unwrap_or(&Value::Null);
         let capabilities = shown.get("capabilities").and_then(Value::as_array).into_iter().flatten();
         let info = shown.get("model_info").and_then(Value::as_object).into_iter().flatten();
@@ -96,31 +101,36 @@ impl Ollama {
         })
     }
 
-    /// Fetches this model; `hear` is told how far it is.
+    /// Downloads this model, however long that takes; `hear` receives the progress.
     pub fn pull(&self, cancel: &Cancel, hear: &mut dyn FnMut(&PullProgress)) -> Result<(), ModelError> {
-        let request = self.client.request("/api/pull", Some(&json!({"model": self.model, "stream": true})));
-        let mut reply = self.client.ask(&request, cancel, &mut |_| {}).map_err(|error| match error {
-            Unanswered::Refused(refusal) => refusal.into_error(""),
-            Unanswered::Failed(error) => error,
-        })?;
+        let request =
+            self.endpoint.client.request("/api/pull", Some(&json!({"model": self.endpoint.model, "stream": true})));
+        let mut reply = self.endpoint.client.ask_for(Duration::MAX, &request, cancel, &mut |_| {}).map_err(
+            |error| match error {
+                RequestFailure::Refused(refusal) => refusal.into_error(""),
+                RequestFailure::Failed(error) => error,
+            },
+        )?;
         let mut lines = Lines::default();
         let mut done = false;
         while let Some(bytes) = reply.chunk(&mut |_| {})? {
-            for line in lines.push(&bytes).map_err(|error| self.client.malformed(&error.to_string()))? {
+            for line in lines.push(&bytes).map_err(|error| self.endpoint.client.malformed(&error.to_string()))? {
                 done |= self.progress(&line, hear)?;
             }
         }
         if let Some(line) = lines.finish() {
             done |= self.progress(&line, hear)?;
         }
-        if done { Ok(()) } else { Err(self.client.dropped("the download ended before its end")) }
+        if done { Ok(()) } else { Err(self.endpoint.client.dropped("the download ended before its end")) }
     }
 
-    /// Takes one line about a fetch; says whether all is here.
+    /// Handles one line about a download; returns whether it is complete.
     fn progress(&self, line: &[u8], hear: &mut dyn FnMut(&PullProgress)) -> Result<bool, ModelError> {
-        let event: Value = serde_json::from_slice(line).map_err(|error| self.client.malformed(&error.to_string()))?;
+        let event: Value =
+            serde_json::from_slice(line).map_err(|error| self.endpoint.client.malformed(&error.to_string()))?;
         if let Some(complaint) = complaint(&event) {
-            return Err(self.client.dropped(&complaint));
+            let hint = if complaint.contains("file does not exist") { UNKNOWN_NAME } else { "" };
+            return Err(Refusal::read(&self.endpoint.client.base_url, 200, complaint.as_bytes()).into_error(hint));
         }
         let count = |field: &str| event.get(field).and_then(Value::as_u64);
         let status = text(&event, "status").unwrap_or_default();
@@ -130,12 +140,12 @@ impl Ollama {
         Ok(done)
     }
 
-    /// How many tokens the model was loaded with, if it is loaded.
+    /// The window that the model was loaded with, if it is loaded.
     pub(super) fn loaded_window(&self, cancel: &Cancel) -> Option<u64> {
-        let loaded = self.client.json("/api/ps", None, cancel).ok()?;
+        let loaded = self.endpoint.client.json("/api/ps", None, cancel).ok()?;
         let models = loaded.get("models")?.as_array()?;
-        let tagged = format!("{}:latest", self.model);
-        let is_ours = |name: &str| name == self.model || name == tagged;
+        let tagged = format!("{}:latest", self.endpoint.model);
+        let is_ours = |name: &str| name == self.endpoint.model || name == tagged;
         let ours = models
             .iter()
             .find(|model| text(model, "name").or_else(|| text(model, "model")).is_some_and(|name| is_ours(&name)))?;

@@ -2,12 +2,12 @@ use serde_json::{Map, Value};
 
 use super::*;
 
-/// What genuine chat templates do with short conversations, as scripts/real-templates.sh asked them.
+/// How real chat templates treat short conversations, recorded by scripts/real-templates.sh.
 const RECORD: &str = include_str!("templates.json");
 
-/// The rules of one of them.
+/// The behaviour of one of them.
 struct Template {
-    /// Whose template it is.
+    /// The model of the template.
     model: String,
     /// A system message at the beginning.
     system: Does,
@@ -21,9 +21,9 @@ struct Template {
 
 #[derive(PartialEq, Eq)]
 enum Does {
-    /// All of it reaches the model.
+    /// The model gets all of it.
     Takes,
-    /// Something of it is lost, and nobody is told.
+    /// Some of it is lost silently.
     Drops,
     Refuses,
 }
@@ -52,7 +52,7 @@ fn templates() -> Vec<Template> {
 }
 
 impl Template {
-    /// What the agent knows of it once it was refused what it does not take.
+    /// The form that the agent uses after the template's refusals.
     fn form(&self) -> Form {
         Form { tools: self.tools != Does::Refuses, system: self.system != Does::Refuses }
     }
@@ -118,7 +118,7 @@ fn result(id: &str) -> Message {
     Message::Tool { call_id: id.into(), name: "shell".into(), content: format!("out {id}") }
 }
 
-/// Conversations as sessions make them, each of which ends with a question.
+/// Typical conversations of sessions, each of which ends with a question.
 fn conversations() -> Vec<(&'static str, Vec<Message>)> {
     vec![
         ("a first prompt", vec![system("s"), user("u1")]),

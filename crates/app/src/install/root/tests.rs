@@ -1,4 +1,4 @@
-//! Every step at which a process may die leaves the state before or the state after.
+//! At whichever step a process dies, the folder is in the earlier or in the later state.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use super::super::source::PackageSource;
 use super::*;
 
 thread_local! {
-    /// So many steps are still allowed.
+    /// How many steps are still allowed.
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// A step that is the last one dies as a killed process does: nothing after it happens.
+/// Fails once no step is left, as if the process was killed: nothing after it happens.
 fn counted(_: &'static str) -> io::Result<()> {
     LEFT.with(|left| {
         let now = left.get();
@@ -33,7 +33,7 @@ impl Disk {
         InstallRoot::open_at(&self.0.path().join("extensions"), &self.0.path().join("state"), counted).unwrap()
     }
 
-    /// What whoever loads extensions sees, and the versions before.
+    /// The files that a process loading extensions sees, and the previous versions.
     fn seen(&self) -> BTreeMap<String, String> {
         let folder = self.0.path().join("extensions");
         let mut seen = BTreeMap::new();
@@ -50,7 +50,8 @@ impl Disk {
         seen
     }
 
-    /// The same without versions before and what is aside, which nobody loads, nor what waits for another.
+    /// The same, without previous versions, staged packages and extensions that wait for another: these are never
+    /// loaded.
     fn loaded(&self) -> BTreeMap<String, String> {
         let folder = self.0.path().join("extensions");
         let waiting = InstallChange::waiting(&folder);
@@ -63,7 +64,7 @@ fn change(root: &InstallRoot, version: &str) -> io::Result<()> {
     change_all(root, &["guard"], version)
 }
 
-/// Puts packages in place, the last one with what it needs.
+/// Puts packages in place: the last one, with the packages that it needs.
 fn change_all(root: &InstallRoot, names: &[&str], version: &str) -> io::Result<()> {
     let package: Package = [("manifest.json", version.as_bytes().to_vec(), false)].into_iter().collect();
     let record = InstallRecord::new(PackageSource::Folder("/x".into()));
@@ -73,12 +74,17 @@ fn change_all(root: &InstallRoot, names: &[&str], version: &str) -> io::Result<(
         Ok(staged)
     };
     let staged = names.iter().map(stage).collect::<io::Result<Vec<_>>>()?;
-    let packages: Vec<Aside<'_>> = names
+    let packages: Vec<StagedPackage<'_>> = names
         .iter()
         .zip(&staged)
-        .map(|(name, folder)| Aside { name, folder, replaces: root.place(name).exists() })
+        .map(|(name, folder)| StagedPackage { name, folder, replaces: root.place(name).exists() })
         .collect();
-    root.place_all(&packages)?.map_or(Ok(()), Err)
+    settled(root.place_all(&packages))
+}
+
+/// Treats an error after a change like an error in it.
+fn settled(done: io::Result<Option<io::Error>>) -> io::Result<()> {
+    done?.map_or(Ok(()), Err)
 }
 
 fn allow(steps: usize) {
@@ -94,9 +100,9 @@ fn a_kill_at_any_step_leaves_the_state_before_or_the_state_after() {
         (2, |root| change(root, "v3")),
         (0, |root| change_all(root, &["base", "other", "guard"], "v1")),
         (2, |root| change_all(root, &["base", "guard"], "v3")),
-        (2, |root| root.roll_back("guard")),
-        (1, |root| root.remove("guard")),
-        (2, |root| root.remove("guard")),
+        (2, |root| settled(root.roll_back("guard"))),
+        (1, |root| settled(root.remove("guard"))),
+        (2, |root| settled(root.remove("guard"))),
     ];
     for (installed, work) in works {
         let prepared = || {
@@ -117,10 +123,10 @@ fn a_kill_at_any_step_leaves_the_state_before_or_the_state_after() {
             let died = work(&root).is_err();
             drop(root);
             allow(usize::MAX);
-            // Whoever looks before anybody cleared up sees one of the two.
+            // A process that reads before the clean-up sees one of the two states.
             let loaded = disk.loaded();
             assert!(loaded == before.loaded() || loaded == done.loaded(), "after {steps} steps: {loaded:?}");
-            // After that nothing is left of what was begun.
+            // The clean-up leaves nothing of the unfinished change.
             disk.open();
             let seen = disk.seen();
             assert!(seen == before.seen() || seen == done.seen(), "after {steps} steps: {seen:?}");
@@ -177,6 +183,6 @@ fn what_is_there_is_never_written_over_by_a_first_installation() {
     fs::create_dir(root.place("guard")).unwrap();
     let package: Package = [("manifest.json", b"v1".to_vec(), false)].into_iter().collect();
     let folder = root.stage(&package).unwrap();
-    assert!(root.place_all(&[Aside { name: "guard", folder: &folder, replaces: false }]).is_err());
+    assert!(root.place_all(&[StagedPackage { name: "guard", folder: &folder, replaces: false }]).is_err());
     assert_eq!(fs::read_dir(root.place("guard")).unwrap().count(), 0);
 }

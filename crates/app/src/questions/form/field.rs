@@ -1,34 +1,34 @@
-//! One field of a form: what it may hold, in words, and whether what was typed fits.
+//! One field of a form: describes its accepted values, and checks the answer.
 
 use ollm_mcp::check;
 use serde_json::{Map, Number, Value};
 
 use super::super::word;
 
-/// More options are not offered.
+/// Further options are not offered.
 const MOST_OPTIONS: usize = 100;
-/// More characters of a default are not shown.
+/// Longer defaults are cut when shown.
 const SHOWN: usize = 80;
 
 /// One field.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    kind: Kind,
+    kind: FieldKind,
     required: bool,
     default: Option<Value>,
     schema: Map<String, Value>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Kind {
+enum FieldKind {
     Text,
     Number,
     Whole,
     Flag,
-    /// One of these: the value, and what it is called.
+    /// One of these options: its value and its title.
     One(Vec<(String, String)>),
-    /// Any of these.
+    /// Any of these options.
     Many(Vec<(String, String)>),
 }
 
@@ -37,26 +37,26 @@ impl Field {
         let unknown = || format!("its field `{}` is of a kind that a form does not have", word(name));
         let schema = schema.as_object().ok_or_else(unknown)?;
         let kind = match (schema.get("type").and_then(Value::as_str), options(schema)) {
-            (Some("string") | None, Some(options)) => Kind::One(options),
-            (Some("string"), None) => Kind::Text,
-            (Some("number"), _) => Kind::Number,
-            (Some("integer"), _) => Kind::Whole,
-            (Some("boolean"), _) => Kind::Flag,
+            (Some("string") | None, Some(options)) => FieldKind::One(options),
+            (Some("string"), None) => FieldKind::Text,
+            (Some("number"), _) => FieldKind::Number,
+            (Some("integer"), _) => FieldKind::Whole,
+            (Some("boolean"), _) => FieldKind::Flag,
             (Some("array"), _) => {
                 let items = schema.get("items").and_then(Value::as_object).and_then(options);
-                Kind::Many(items.ok_or_else(unknown)?)
+                FieldKind::Many(items.ok_or_else(unknown)?)
             }
             _ => return Err(unknown()),
         };
-        if matches!(&kind, Kind::One(options) | Kind::Many(options) if options.len() > MOST_OPTIONS) {
+        if matches!(&kind, FieldKind::One(options) | FieldKind::Many(options) if options.len() > MOST_OPTIONS) {
             return Err(format!("its field `{}` has more than {MOST_OPTIONS} options", word(name)));
         }
-        // What the server suggests is taken only if it follows the server's own rules.
+        // The server's default counts only if it follows the server's own rules.
         let default = schema.get("default").filter(|value| check(value, schema).is_ok()).cloned();
         Ok(Field { name: name.to_owned(), kind, required, default, schema: schema.clone() })
     }
 
-    /// The field, its kind, and what it is for.
+    /// The field's title, kind and description.
     pub(super) fn described(&self) -> String {
         let text = |key: &str| self.schema.get(key).and_then(Value::as_str).map(word).unwrap_or_default();
         let mut words = vec![self.kind.name().to_owned()];
@@ -69,7 +69,7 @@ impl Field {
         for about in [text("title"), text("description")].into_iter().filter(|about| !about.is_empty()) {
             line = format!("{line}: {about}");
         }
-        if let Kind::One(options) | Kind::Many(options) = &self.kind {
+        if let FieldKind::One(options) | FieldKind::Many(options) = &self.kind {
             for (number, (value, title)) in options.iter().enumerate() {
                 let title = if title == value { String::new() } else { format!(" ({})", word(title)) };
                 line = format!("{line}\n      {}. {}{title}", number + 1, word(value));
@@ -81,15 +81,15 @@ impl Field {
     pub(super) fn prompt(&self) -> String {
         let default = self.default.as_ref().map(|value| format!(" [{}]", shown(value))).unwrap_or_default();
         let hint = match (&self.kind, self.required, &self.default) {
-            (Kind::Flag, ..) => " (y/n)",
-            (Kind::Many(_), ..) => " (several with commas)",
+            (FieldKind::Flag, ..) => " (y/n)",
+            (FieldKind::Many(_), ..) => " (several with commas)",
             (_, false, None) => " (Enter leaves it out)",
             _ => "",
         };
         format!("  {}{hint}{default}: ", word(&self.name))
     }
 
-    /// What was typed, as the value it stands for; nothing for a field that is left out.
+    /// The value of an answer; `None` if the field is left out.
     pub(super) fn take(&self, text: &str) -> Result<Option<Value>, String> {
         if text.is_empty() {
             return match (&self.default, self.required) {
@@ -121,33 +121,35 @@ impl Field {
     }
 }
 
-impl Kind {
+impl FieldKind {
     fn name(&self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Number => "number",
-            Kind::Whole => "whole number",
-            Kind::Flag => "yes or no",
-            Kind::One(_) => "one of these",
-            Kind::Many(_) => "any of these",
+            FieldKind::Text => "text",
+            FieldKind::Number => "number",
+            FieldKind::Whole => "whole number",
+            FieldKind::Flag => "yes or no",
+            FieldKind::One(_) => "one of these",
+            FieldKind::Many(_) => "any of these",
         }
     }
 
     fn read(&self, text: &str) -> Result<Value, String> {
         match self {
-            Kind::Text => Ok(text.into()),
-            Kind::Number => {
+            FieldKind::Text => Ok(text.into()),
+            FieldKind::Number => {
                 let number = text.parse().ok().and_then(Number::from_f64);
                 number.map(Value::Number).ok_or_else(|| "it must be a number".to_owned())
             }
-            Kind::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "it must be a whole number".to_owned()),
-            Kind::Flag => match text.to_lowercase().as_str() {
+            FieldKind::Whole => {
+                text.parse::<i64>().map(Value::from).map_err(|_| "it must be a whole number".to_owned())
+            }
+            FieldKind::Flag => match text.to_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok(true.into()),
                 "n" | "no" | "false" => Ok(false.into()),
                 _ => Err("it must be yes or no".to_owned()),
             },
-            Kind::One(options) => chosen(text, options).map(Value::from),
-            Kind::Many(options) => {
+            FieldKind::One(options) => chosen(text, options).map(Value::from),
+            FieldKind::Many(options) => {
                 let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
                 words.map(|word| chosen(word, options).map(Value::from)).collect()
             }
@@ -155,14 +157,14 @@ impl Kind {
     }
 }
 
-/// The option of a value, a title, or a number in the list.
+/// The value of the chosen option, which may be given by its value, title or number.
 fn chosen(text: &str, options: &[(String, String)]) -> Result<String, String> {
     let named = options.iter().find(|(value, title)| value == text || title == text);
     let numbered = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
     named.or_else(numbered).map(|(value, _)| value.clone()).ok_or_else(|| format!("`{text}` is none of these"))
 }
 
-/// The options of a schema, in any of the ways in which they are written.
+/// The options of a schema, in any of their notations.
 fn options(schema: &Map<String, Value>) -> Option<Vec<(String, String)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let titles = schema.get("enumNames").and_then(Value::as_array);
@@ -181,7 +183,7 @@ fn options(schema: &Map<String, Value>) -> Option<Vec<(String, String)>> {
     choices.iter().map(one).collect()
 }
 
-/// Whether a text has a well-known form, as far as that is worth a question; unknown forms fit.
+/// Whether a text has a well-known format, checked only as far as is useful; unknown formats fit.
 fn fits(text: &str, format: &str) -> bool {
     match format {
         "email" => text.split_once('@').is_some_and(|(who, place)| !who.is_empty() && place.contains('.')),

@@ -1,4 +1,4 @@
-//! The same numbers in the JSON of OTLP.
+//! The metrics in OTLP's JSON.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use super::{BUCKETS, Metrics, Times};
 use crate::telemetry::span;
 
-/// Numbers that only grow, counted from the start on.
+/// The temporality of counts since the start: cumulative.
 const CUMULATIVE: u8 = 2;
 
-/// When counting began, and now.
+/// The start of counting, and the present time.
 struct Span {
     start: String,
     now: String,
 }
 
 impl Metrics {
-    /// All of it, as the body of one request.
+    /// All metrics as the body of a request.
     pub(in crate::telemetry) fn request(&self, start: SystemTime) -> Value {
         let span = Span { start: span::nanos(start), now: span::nanos(SystemTime::now()) };
         let counted = &*self.lock();
@@ -51,7 +51,7 @@ fn sums<const N: usize>(name: &str, labels: [&str; N], rows: &BTreeMap<[String; 
 
 fn times(rows: &BTreeMap<String, Times>, span: &Span) -> Value {
     let points = rows.iter().map(|(hook, times)| {
-        // Each bucket by itself, and one for what is above all bounds.
+        // The count of each bucket alone, and the count above all bounds.
         let up_to = times.buckets.iter().copied().chain([times.count]);
         let below = std::iter::once(0).chain(times.buckets.iter().copied());
         let counts: Vec<String> = up_to.zip(below).map(|(up_to, below)| (up_to - below).to_string()).collect();

@@ -1,4 +1,4 @@
-//! Records as one page that needs nothing else: a timeline of each session, and every event in full.
+//! Exports records as one self-contained page: a timeline of each session, and every event in full.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +11,12 @@ use crate::trace::stats::{HookStats, TraceStats};
 
 /// The page's look, in light and dark.
 const STYLE: &str = include_str!("page.css");
-/// Hides the events that do not hold the words typed.
+/// Hides the events that do not contain the typed words.
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing is loaded from anywhere.
+/// The page may load nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// A page for a browser; `made` says when.
+/// A page for a browser; `made` is its time.
 pub fn html(records: &[Record], made: &str) -> String {
     let stats = TraceStats::of(records);
     let mut page = format!(
@@ -49,7 +49,7 @@ fn summary(stats: &TraceStats, made: &str, page: &mut String) {
     );
 }
 
-/// The records of each session, in the order of its first.
+/// The records of each session, ordered by its first record.
 fn sessions(records: &[Record]) -> Vec<(&str, Vec<&Record>)> {
     let mut order: Vec<&str> = Vec::new();
     let mut found: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
@@ -73,7 +73,7 @@ fn section(session: &str, records: &[&Record], page: &mut String) {
     page.push_str("</section>\n");
 }
 
-/// Every event of a session as a bar on one line, as wide as it was long.
+/// Every event of a session as a bar on one line; the width is its duration.
 fn timeline(records: &[&Record], page: &mut String) {
     const WHOLE: f64 = 1000.0;
     const NARROWEST: f64 = 6.0;
@@ -156,7 +156,7 @@ fn row(run: &HookRun<'_>, whole: f64, page: &mut String) {
     );
 }
 
-/// Text that is nothing but text in a page, also inside quotes, with nothing in it that hides or reorders.
+/// Text with HTML's special characters escaped, also for attributes, and without characters that hide or reorder text.
 fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in escape_for_people(text).chars() {

@@ -1,9 +1,9 @@
-//! Entries of a configuration by the names on the way to them.
+//! Finds and changes entries of a configuration by their path of names.
 
 use crate::node::Node;
-use crate::text_edit::{Draft, Emptied, Op, Refusal};
+use crate::text_edit::{Draft, EmptiedMap, Op, Refusal};
 
-/// The indexes on the way to an entry, as far as it is there.
+/// The indexes on the path to an entry, as far as it exists.
 pub(super) fn steps(root: &Node, path: &[&str]) -> Vec<usize> {
     let mut node = root;
     let known = path.iter().map_while(|name| {
@@ -20,7 +20,8 @@ pub(super) fn at<'n>(root: &'n Node, path: &[&str]) -> Option<&'n Node> {
     root.at(&steps).filter(|_| steps.len() == path.len())
 }
 
-/// Gives an entry a value. The deepest map on the way gets what is missing; nothing but a map or nothing gives way.
+/// Sets an entry. The deepest existing map on the path gets the missing parts. Only maps and empty values on the path
+/// are replaced.
 pub(super) fn set(draft: &mut Draft, path: &[&str], value: &Node) -> Result<(), Refusal> {
     let steps = steps(draft.root(), path);
     let is_there = steps.len() == path.len();
@@ -37,12 +38,12 @@ pub(super) fn set(draft: &mut Draft, path: &[&str], value: &Node) -> Result<(), 
     draft.perform(&Op::Set { at, key, value: &nested(rest, value) })
 }
 
-/// Takes an entry away; one that is not there is no error.
+/// Removes an entry; a missing entry is not an error.
 pub(super) fn unset(draft: &mut Draft, path: &[&str]) -> Result<(), Refusal> {
     let steps = steps(draft.root(), path);
     match steps.split_last() {
         Some((index, at)) if steps.len() == path.len() => {
-            draft.perform(&Op::Unset { at, index: *index, emptied: Emptied::MapOrNull })
+            draft.perform(&Op::Unset { at, index: *index, emptied: EmptiedMap::MapOrNull })
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Older names of settings replaced by today's, in the file itself.
+//! Replaces older names of settings in a file by the present names.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use ollm_store::write_atomic;
 
 use super::entry::{at, nested, set, steps, unset};
 use super::{EditError, by_hand, draft, target, update};
-use crate::config::key::{Place, place};
-use crate::config::kind::Kind;
+use crate::config::key::{KeyPlace, place};
+use crate::config::kind::ConfigKind;
 use crate::config::older;
-use crate::config::written::{self, Said};
+use crate::config::written::{self, WrittenValue};
 use crate::file::parse_yaml;
 use crate::node::{Cursor, Node};
 use crate::place::Places;
@@ -19,7 +19,7 @@ use crate::text_edit::{Draft, Op, Refusal};
 use crate::value::Reading;
 use crate::yaml_edit;
 
-/// From here on the last copy of a file is replaced.
+/// After this many backups of a file, the last one is overwritten.
 const MOST_BACKUPS: usize = 100;
 
 /// A file whose older names were replaced.
@@ -27,13 +27,13 @@ const MOST_BACKUPS: usize = 100;
 pub struct Migration {
     /// The file.
     pub file: PathBuf,
-    /// Each older path with today's; none where there was nothing to do.
+    /// Each older path with the present one; empty if there was nothing to do.
     pub moves: Vec<(String, String)>,
-    /// The file as it was before.
+    /// The backup of the earlier file.
     pub backup: Option<PathBuf>,
 }
 
-/// Replaces older names by today's; the file as it was is kept beside it.
+/// Replaces older names by the present ones, and keeps a backup beside the file.
 pub fn migrate(places: &Places, layer: Layer) -> Result<Migration, EditError> {
     let (file, top) = target(places, layer)?;
     let mut migration = Migration { file: file.clone(), moves: Vec::new(), backup: None };
@@ -53,11 +53,11 @@ pub fn migrate(places: &Places, layer: Layer) -> Result<Migration, EditError> {
     Ok(migration)
 }
 
-/// The text with today's names, and what was moved.
+/// The text with present names, and the moved paths.
 fn modern(file: &Path, old: &str) -> Result<(String, Vec<(String, String)>), EditError> {
     let mut draft = draft(file, old)?;
     let mut moves = Vec::new();
-    // Each round moves one entry away for good.
+    // Each round moves one entry and never moves it back.
     while let Some((from, to, kind)) = outdated(draft.root(), &[]) {
         shift(&mut draft, &refs(&from), &refs(&to), kind)
             .map_err(|refusal| by_hand(file, &refusal, format!("write `{}` as `{}`", from.join("."), to.join("."))))?;
@@ -68,7 +68,7 @@ fn modern(file: &Path, old: &str) -> Result<(String, Vec<(String, String)>), Edi
         let node = parse_yaml(text).unwrap_or(Node::Null);
         let (mut said, _) = written::read(&Cursor::root(&node), Severity::Fatal);
         said.sort_by(|one, other| one.path.cmp(&other.path));
-        said.into_iter().map(|Said { path, value, .. }| (path, value)).collect::<Vec<_>>()
+        said.into_iter().map(|WrittenValue { path, value, .. }| (path, value)).collect::<Vec<_>>()
     };
     if said(old) == said(&text) {
         return Ok((text, moves));
@@ -81,22 +81,22 @@ fn refs(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// The first entry under an older name, today's path, and its kind if that was another one.
-fn outdated(node: &Node, path: &[&str]) -> Option<(Vec<String>, Vec<String>, Option<Kind>)> {
+/// The first entry under an older name, the present path, and the older kind if it differs.
+fn outdated(node: &Node, path: &[&str]) -> Option<(Vec<String>, Vec<String>, Option<ConfigKind>)> {
     let Node::Map(entries) = node else { return None };
     entries.iter().find_map(|(name, below)| {
         let path: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
         let from = || path.iter().map(|&name| name.to_owned()).collect();
         match place(&path) {
-            Place::Leaf(_) => None,
-            Place::Section => outdated(below, &path),
-            Place::Open(_) | Place::Nowhere => older::today(&path).map(|(today, kind)| (from(), today, kind)),
+            KeyPlace::Leaf(_) => None,
+            KeyPlace::Section => outdated(below, &path),
+            KeyPlace::Open(_) | KeyPlace::Nowhere => older::today(&path).map(|(today, kind)| (from(), today, kind)),
         }
     })
 }
 
 /// Moves one entry.
-fn shift(draft: &mut Draft, from: &[&str], to: &[&str], kind: Option<Kind>) -> Result<(), Refusal> {
+fn shift(draft: &mut Draft, from: &[&str], to: &[&str], kind: Option<ConfigKind>) -> Result<(), Refusal> {
     let root = draft.root();
     let value = at(root, from).ok_or(Refusal::NoSuch)?.clone();
     let is_map = matches!(&value, Node::Map(entries) if !entries.is_empty());
@@ -135,7 +135,7 @@ fn nest(draft: &mut Draft, index: usize, path: &[&str], value: &Node) -> Result<
     draft.accept(text, &wanted, &[index])
 }
 
-/// Takes an entry out and puts it in again, with the comment behind it; other comments inside it would be lost, so it
+/// Removes an entry and adds it elsewhere, with the comment after it. Other comments inside it would be lost, so it
 /// must have none.
 fn carry(draft: &mut Draft, from: &[&str], to: &[&str], value: &Node) -> Result<(), Refusal> {
     let comments = |draft: &Draft| draft.text().matches('#').count();
@@ -152,7 +152,7 @@ fn carry(draft: &mut Draft, from: &[&str], to: &[&str], value: &Node) -> Result<
     if comments(draft) == before { Ok(()) } else { Err(lost) }
 }
 
-/// A name for the file as it was.
+/// A name for the earlier file.
 fn spare(file: &Path) -> PathBuf {
     let name = |number: usize| {
         let suffix = if number == 1 { String::new() } else { format!(".{number}") };

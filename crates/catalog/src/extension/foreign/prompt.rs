@@ -1,4 +1,4 @@
-//! Skills and commands of other agents as skills of ours: a prompt with blanks.
+//! Converts skills and commands of other agents into our skills: prompts with placeholders.
 
 use std::path::Path;
 
@@ -10,25 +10,25 @@ use super::{files_below, read};
 use crate::file::{Syntax, parse};
 use crate::node::{Cursor, Node};
 
-/// Deeper folders hold what skills use, and no skills.
+/// The deepest folder with skills. Deeper folders hold files that skills use.
 const DEEPEST: usize = 4;
 const LONGEST_NAME: usize = 64;
 
-/// A skill, or why it is left out, with its file.
-type Found = (String, Result<Value, String>);
+/// A skill with its file. The error says why it is left out.
+type FoundSkill = (String, Result<Value, String>);
 
 /// The skills in folders of their own: `skills/NAME/SKILL.md`.
-pub(super) fn skills_in(root: &Path, folder: &str) -> Vec<Found> {
+pub(super) fn skills_in(root: &Path, folder: &str) -> Vec<FoundSkill> {
     let files = files_below(root, folder, DEEPEST).into_iter().filter(|file| file.ends_with("/SKILL.md"));
     let skill = |file: String| {
         let stem = file.rsplit('/').nth(1).unwrap_or_default().to_owned();
-        (file.clone(), markdown(root, &file, &stem, &|prompt| Ok(prompt.to_owned())))
+        (file.clone(), markdown(root, &file, &stem, &typed))
     };
     files.map(skill).collect()
 }
 
 /// The commands: `commands/NAME.md`, or `.toml` for Gemini CLI. Folders become part of the name.
-pub(super) fn commands_in(root: &Path, folder: &str) -> Vec<Found> {
+pub(super) fn commands_in(root: &Path, folder: &str) -> Vec<FoundSkill> {
     let start = folder.strip_prefix("./").unwrap_or(folder).trim_end_matches('/');
     let command = |file: String| {
         let below = file.strip_prefix(start).unwrap_or(&file).trim_start_matches('/');
@@ -74,14 +74,19 @@ fn table(root: &Path, file: &str, stem: &str) -> Result<Value, String> {
     skill(stem, field("description"), &prompt)
 }
 
-/// A prompt in which what the person typed is one blank.
+/// The prompt of a command. In a skill's prompt, `$1` is usually example code.
 fn arguments(prompt: &str) -> Result<String, String> {
-    if prompt.contains("!`") {
-        return Err("it runs commands while it is filled in".to_owned());
-    }
     let numbered = |number: u8| prompt.contains(&format!("${number}"));
     if (1..=9).any(numbered) {
         return Err("it counts the words that are typed after it".to_owned());
+    }
+    typed(prompt)
+}
+
+/// A prompt with one placeholder for the text that the person typed.
+fn typed(prompt: &str) -> Result<String, String> {
+    if prompt.contains("!`") {
+        return Err("it runs commands while it is filled in".to_owned());
     }
     Ok(prompt.replace("$ARGUMENTS", "{{arguments}}"))
 }

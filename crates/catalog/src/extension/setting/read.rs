@@ -1,10 +1,10 @@
-//! The settings that a manifest declares: their keys, checked one by one and together.
+//! Reads the settings in a manifest: checks their keys one by one and together.
 
 use ollm_protocol::did_you_mean;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
-use super::{LONGEST_PATTERN, SettingKind, SettingSpec, TAKEN, TAKEN_PREFIXES, text_of};
+use super::{LONGEST_PATTERN, SettingKind, SettingSpec, TAKEN_PREFIXES, taken_names, text_of};
 use crate::config::Item;
 use crate::extension::check::Check;
 use crate::extension::key::{ManifestPart, RowKind, optional, required};
@@ -13,7 +13,7 @@ use crate::file::{Finding, HIDDEN};
 use crate::node::{Cursor, Node};
 use crate::problem::Severity;
 
-/// A setting, before it is known what its values are.
+/// A setting whose kind is not known yet.
 #[derive(Debug, Default)]
 pub(in crate::extension) struct SettingDraft {
     spec: SettingSpec,
@@ -60,7 +60,7 @@ pub(in crate::extension) const SETTING: ManifestPart<SettingDraft> = ManifestPar
         ),
         optional(
             "default",
-            "What applies where nobody says anything.",
+            "The value where none is set.",
             "none",
             RowKind::Own(
                 |check, at, draft| draft.spec.default = read_default(check, at),
@@ -92,9 +92,10 @@ fn scalar() -> Value {
     json!({"type": ["string", "number", "boolean"]})
 }
 
-/// The name of a variable that means nothing else.
+/// The schema of a variable's name without another meaning.
 fn variable() -> Value {
-    let taken = json!({"anyOf": [{"enum": TAKEN}, {"pattern": format!("^({})", TAKEN_PREFIXES.join("|"))}]});
+    let names: Vec<&str> = taken_names().collect();
+    let taken = json!({"anyOf": [{"enum": names}, {"pattern": format!("^({})", TAKEN_PREFIXES.join("|"))}]});
     json!({"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "not": taken})
 }
 
@@ -133,14 +134,14 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
     (!refused.iter().any(|finding| finding.severity <= Severity::Error)).then_some(spec)
 }
 
-/// Repeats nothing of a setting that may give a secret away.
+/// Removes values from the findings of a setting that may be secret.
 fn hide_default(check: &mut Check<'_>, at: &Cursor<'_>, before: usize) {
     if may_betray(at) {
         check.findings.iter_mut().skip(before).for_each(hide);
     }
 }
 
-/// Repeats nothing of what has the settings in it, if one of them may give a secret away.
+/// Removes values from findings about the whole of the settings, if one of them may be secret.
 pub(in crate::extension) fn hide_whole(root: &Cursor<'_>, findings: &mut [Finding]) {
     let betrays = |(key, at): (&str, Cursor<'_>)| {
         key == "settings"
@@ -156,7 +157,7 @@ pub(in crate::extension) fn hide_whole(root: &Cursor<'_>, findings: &mut [Findin
     findings.iter_mut().filter(whole).for_each(hide);
 }
 
-/// Whether a setting has a secret in it, or is none, so that nobody can tell.
+/// Whether a setting may be secret. If it is not a map, that is unknown, so it may.
 fn may_betray(at: &Cursor<'_>) -> bool {
     let is_secret = || at.get("sensitive").is_some_and(|at| !matches!(at.node, Node::Bool(false)));
     !matches!(at.node, Node::Map(_)) || (is_secret() && at.get("default").is_some())
@@ -166,7 +167,7 @@ fn hide(finding: &mut Finding) {
     finding.value = Some(HIDDEN.to_owned());
 }
 
-/// Whether what a setting says about itself fits together.
+/// Checks that the keys of a setting are consistent.
 fn consistent(check: &mut Check<'_>, at: &Cursor<'_>, setting: &SettingSpec) {
     let place = |key: &str| at.get(key);
     if let (Some(choice), Some(at)) = (setting.choices.iter().find(|choice| !setting.kind.fits(choice)), place("enum"))
@@ -206,7 +207,7 @@ fn read_variable(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
         check.refuse(at, format!("`{name}` cannot be the name of a variable"), Some("write one such as GITHUB_TOKEN"));
         return None;
     }
-    if TAKEN.contains(&name.as_str()) || TAKEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+    if taken_names().any(|taken| taken == name) || TAKEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
         check.refuse(at, format!("`{name}` already means something else"), Some("choose a name of your own"));
         return None;
     }

@@ -6,16 +6,16 @@ use ollm_protocol::Oauth;
 use ollm_trust::Row;
 
 use super::table::{ROW, line, visible};
-use super::{Approved, ServerKey, ServerKeyKind, TextForm, Unhonoured};
+use super::{ApprovedPart, ServerKey, ServerKeyKind, TextForm, UnsupportedKey};
 use crate::mcp::ServerSpec;
 
 /// The keys of `oauth`.
 pub(super) const OAUTH_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "clientId",
-        about: "The name by which the issuer knows us; nobody registers then.",
+        about: "The name by which the issuer knows us; we do not register then.",
         kind: ServerKeyKind::Text("text", TextForm::Word, |draft, name| draft.oauth().client_id = Some(name)),
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| login("logs in as", server, |oauth| oauth.client_id.clone()),
         ..ROW
     },
@@ -25,7 +25,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         kind: ServerKeyKind::Text("text", TextForm::Word, |draft, word| draft.oauth().client_secret = Some(word)),
         needs: Some("clientId"),
         secret: true,
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| {
             login("proved by", server, |oauth| {
                 Some(visible("clientSecret", oauth.client_secret.as_deref()?).into_owned())
@@ -38,7 +38,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         aliases: &["clientIdMetadataUrl"],
         about: "Where a document says who we are, for issuers that read it there.",
         kind: ServerKeyKind::Text("text", TextForm::Document, |draft, url| draft.oauth().metadata_url = Some(url)),
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| login("described at", server, |oauth| oauth.metadata_url.clone()),
         ..ROW
     },
@@ -47,7 +47,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         aliases: &["scope"],
         about: "What to ask for.",
         kind: ServerKeyKind::Words(|draft, scopes| draft.oauth().scopes = scopes),
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| login("asks for", server, |oauth| Some(oauth.scopes.join(" ")).filter(|all| !all.is_empty())),
         ..ROW
     },
@@ -56,7 +56,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         aliases: &["redirectPort"],
         about: "The port the browser comes back to.",
         kind: ServerKeyKind::Port(|draft, port| draft.oauth().port = Some(port)),
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| login("callbackPort", server, |oauth| oauth.port.map(|port| port.to_string())),
         ..ROW
     },
@@ -64,7 +64,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         name: "redirectUri",
         about: "The whole address on this machine that the browser comes back to.",
         kind: ServerKeyKind::Text("text", TextForm::Redirect, |draft, url| draft.oauth().redirect = Some(url)),
-        approved: Approved::Within("oauth"),
+        approved: ApprovedPart::Within("oauth"),
         review: |server| login("comes back to", server, |oauth| oauth.redirect.clone()),
         ..ROW
     },
@@ -72,8 +72,8 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
         name: "enabled",
         about: "Whether to log in at all, as other programs write it.",
         kind: ServerKeyKind::Flag(|_, _| ()),
-        unhonoured: Some(Unhonoured {
-            why: "whether logging in is needed is found out by asking, and nobody logs in unasked",
+        unhonoured: Some(UnsupportedKey {
+            why: "whether logging in is needed is found out by asking, and no login happens unasked",
             unless: Some(true),
             refused: false,
         }),

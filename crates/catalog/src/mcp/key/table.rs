@@ -5,12 +5,13 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use ollm_protocol::LimitsSpec;
+use ollm_protocol::hook::key::Unknown;
 use ollm_shell::shell_word;
 use ollm_store::{Hasher, looks_secret};
 use ollm_trust::Row;
 
 use super::oauth::{self, OAUTH_KEYS};
-use super::{Approved, ServerKey, ServerKeyKind, TextForm, Unhonoured, review};
+use super::{ApprovedPart, ServerKey, ServerKeyKind, TextForm, UnsupportedKey, review};
 use crate::mcp::{Address, Pairs, ServerSpec};
 
 /// A row of which only people make anything.
@@ -23,11 +24,12 @@ pub(super) const ROW: ServerKey = ServerKey {
     needs: None,
     secret: false,
     unhonoured: None,
-    approved: Approved::No,
+    unknown: Unknown::Warned,
+    approved: ApprovedPart::No,
     review: |_| Vec::new(),
 };
 
-const UNBOUNDED: Option<Unhonoured> = Some(Unhonoured {
+const UNBOUNDED: Option<UnsupportedKey> = Some(UnsupportedKey {
     why: "a server stays and says as much as it likes; `toolTimeout` bounds a call",
     unless: None,
     refused: true,
@@ -38,7 +40,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "name",
         about: "What it is called.",
-        approved: Approved::Part(|hasher, server| hasher.field("mcp server", server.name.as_bytes())),
+        approved: ApprovedPart::Part(|hasher, server| hasher.field("mcp server", server.name.as_bytes())),
         review: |server| vec![("server", server.name.clone())],
         ..ROW
     },
@@ -57,7 +59,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "The program that is the server: its absolute path or its name on `PATH`. No shell reads it. With `transport` `http` or `sse` it may be an address instead of `url`.",
         default: "required, or a `url`",
         kind: ServerKeyKind::Text("text", TextForm::Program, |draft, command| draft.command = Some(command)),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Command { command, .. } => hasher.field("command", command.as_bytes()),
             Address::Url { .. } => hasher,
         }),
@@ -74,7 +76,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         name: "args",
         about: "Its arguments.",
         kind: ServerKeyKind::Texts("a list of texts", |draft, args| draft.args = args),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Command { args, .. } => {
                 args.iter().fold(hasher, |hasher, arg| hasher.field("argument", arg.as_bytes()))
             }
@@ -88,7 +90,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "The folder it runs in.",
         default: "the project for a project's server, else the current folder",
         kind: ServerKeyKind::Text("a path", TextForm::Word, |draft, folder| draft.cwd = Some(folder.into())),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Command { cwd, .. } => shown(hasher, "cwd", cwd),
             Address::Url { .. } => hasher,
         }),
@@ -102,7 +104,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         name: "limits",
         about: "What its program may use.",
         kind: ServerKeyKind::Section(LIMIT_KEYS, |_| ()),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Command { limits, .. } => shown(hasher, "limits", limits),
             Address::Url { .. } => hasher,
         }),
@@ -111,6 +113,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
                 review(LIMIT_KEYS, server).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
             if said.is_empty() { Vec::new() } else { vec![("limits", said.join(", "))] }
         },
+        unknown: Unknown::Refused,
         ..ROW
     },
     ServerKey {
@@ -120,7 +123,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         default: "nothing beyond that for servers of a project or an extension (`mcp.box`), everything for your own",
         needs: Some("command"),
         kind: ServerKeyKind::Section(PERMISSION_KEYS, |draft| _ = draft.permissions()),
-        approved: Approved::Part(|hasher, server| match &server.permissions {
+        approved: ApprovedPart::Part(|hasher, server| match &server.permissions {
             Some(permissions) => shown(hasher, "permissions", permissions),
             None => hasher,
         }),
@@ -128,6 +131,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
             let held = server.held_to();
             held.map(|held| ("box", held.describe_as(server.permissions.is_some()))).into_iter().collect()
         },
+        unknown: Unknown::Refused,
         ..ROW
     },
     ServerKey {
@@ -135,7 +139,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "Its variables, beside the usual ones; `${NAME}` stands for one of yours.",
         kind: ServerKeyKind::Variables(|draft, variables| draft.env = variables),
         secret: true,
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Command { env, .. } => pairs(hasher, "variable", env),
             Address::Url { .. } => hasher,
         }),
@@ -154,7 +158,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "Where it is, if it is not started by us.",
         default: "required, or a `command`",
         kind: ServerKeyKind::Text("text", TextForm::Address, |draft, url| draft.url = Some(url)),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Url { url, .. } => hasher.field("url", url.as_bytes()),
             Address::Command { .. } => hasher,
         }),
@@ -170,7 +174,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "How it is spoken to: `stdio`, `http`, or `sse`, to which `http` falls back by itself.",
         default: "`stdio` for a command, `http` for a URL",
         kind: ServerKeyKind::Transport(|draft, word| draft.transport = Some(word)),
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Url { transport, .. } => shown(hasher, "transport", transport),
             Address::Command { .. } => hasher,
         }),
@@ -185,7 +189,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "The headers it is sent.",
         kind: ServerKeyKind::Headers(|draft, headers| draft.headers = headers),
         secret: true,
-        approved: Approved::Last(|hasher, server| match &server.address {
+        approved: ApprovedPart::Last(|hasher, server| match &server.address {
             Address::Url { headers, .. } => pairs(hasher, "header", headers),
             Address::Command { .. } => hasher,
         }),
@@ -203,7 +207,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "How long it may take to answer for the first time.",
         default: "`mcp.connectionTimeout`",
         kind: ServerKeyKind::Time(|draft, time| draft.spec.timeout = Some(time)),
-        approved: Approved::Part(|hasher, server| {
+        approved: ApprovedPart::Part(|hasher, server| {
             shown(hasher, "limits of time", &(server.timeout, server.tool_timeout))
         }),
         review: |server| time("timeout", server.timeout),
@@ -214,7 +218,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "How long a call of one of its tools may take without a sign of progress.",
         default: "`mcp.toolTimeout`",
         kind: ServerKeyKind::Time(|draft, time| draft.spec.tool_timeout = Some(time)),
-        approved: Approved::Within("timeout"),
+        approved: ApprovedPart::Within("timeout"),
         review: |server| time("toolTimeout", server.tool_timeout),
         ..ROW
     },
@@ -223,7 +227,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "Whether it is started at all.",
         default: "true",
         kind: ServerKeyKind::Switch(true),
-        approved: Approved::Part(|hasher, server| {
+        approved: ApprovedPart::Part(|hasher, server| {
             shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart))
         }),
         review: |server| flag("enabled", (!server.enabled).then_some(false)),
@@ -234,7 +238,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "The opposite of `enabled`, as other programs write it. Of the two, the one that switches off counts.",
         default: "false",
         kind: ServerKeyKind::Switch(false),
-        approved: Approved::Within("enabled"),
+        approved: ApprovedPart::Within("enabled"),
         ..ROW
     },
     ServerKey {
@@ -242,7 +246,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "Whether it is started by the first call, once its tools are known.",
         default: "true",
         kind: ServerKeyKind::Flag(|draft, flag| draft.spec.lazy = Some(flag)),
-        approved: Approved::Within("enabled"),
+        approved: ApprovedPart::Within("enabled"),
         review: |server| flag("lazy", server.lazy),
         ..ROW
     },
@@ -251,7 +255,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "Whether it is started again after a crash.",
         default: "`mcp.autoRestart`",
         kind: ServerKeyKind::Flag(|draft, flag| draft.spec.auto_restart = Some(flag)),
-        approved: Approved::Within("enabled"),
+        approved: ApprovedPart::Within("enabled"),
         review: |server| flag("autoRestart", server.auto_restart),
         ..ROW
     },
@@ -262,12 +266,15 @@ pub const SERVER_KEYS: &[ServerKey] = &[
             An entry that no tool fits is told.",
         default: "all",
         kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.tools.allow = Some(names)),
-        approved: Approved::Part(|hasher, server| shown(hasher, "tools", &(&server.tools.allow, &server.tools.deny))),
+        approved: ApprovedPart::Part(|hasher, server| {
+            shown(hasher, "tools", &(&server.tools.allow, &server.tools.deny))
+        }),
         review: |server| match server.tools.allow.as_deref() {
             Some([]) => vec![("allowTools", "none".to_owned())],
             Some(names) => vec![("allowTools", list(names))],
             None => Vec::new(),
         },
+        unknown: Unknown::Refused,
         ..ROW
     },
     ServerKey {
@@ -275,17 +282,18 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         aliases: &["excludeTools", "disabledTools"],
         about: "Tools it may not offer, likewise.",
         kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.tools.deny = names),
-        approved: Approved::Within("allowTools"),
+        approved: ApprovedPart::Within("allowTools"),
         review: |server| match server.tools.deny.as_slice() {
             [] => Vec::new(),
             names => vec![("denyTools", list(names))],
         },
+        unknown: Unknown::Refused,
         ..ROW
     },
     ServerKey {
         name: "extension",
         about: "The extension it came with.",
-        approved: Approved::Part(|hasher, server| shown(hasher, "extension", &server.extension)),
+        approved: ApprovedPart::Part(|hasher, server| shown(hasher, "extension", &server.extension)),
         ..ROW
     },
     ServerKey {
@@ -293,7 +301,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "How long it may be unused before it is ended until the next call; 0 for ever.",
         default: "`mcp.idleTimeout`, unless `lazy` is false",
         kind: ServerKeyKind::Pause(|draft, pause| draft.spec.idle_timeout = Some(pause)),
-        approved: Approved::Part(|hasher, server| match &server.idle_timeout {
+        approved: ApprovedPart::Part(|hasher, server| match &server.idle_timeout {
             Some(idle) => shown(hasher, "idle timeout", idle),
             None => hasher,
         }),
@@ -304,7 +312,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         name: "oauth",
         about: "How to log in, where that needs more than the server says.",
         kind: ServerKeyKind::Section(OAUTH_KEYS, |draft| _ = draft.oauth()),
-        approved: Approved::Part(|hasher, server| {
+        approved: ApprovedPart::Part(|hasher, server| {
             let Some(oauth) = &server.oauth else { return hasher };
             let hasher = hasher.field("oauth", oauth::definition(oauth).as_bytes());
             match &oauth.client_secret {
@@ -323,14 +331,14 @@ const PERMISSION_KEYS: &[ServerKey] = &[
         name: "read",
         about: "Further files and folders that it may read: absolute, below `~`, or from the project's root.",
         kind: ServerKeyKind::Texts("a list of paths", |draft, paths| draft.permissions().read = paths),
-        approved: Approved::Within("permissions"),
+        approved: ApprovedPart::Within("permissions"),
         ..ROW
     },
     ServerKey {
         name: "write",
         about: "Files and folders that it may write, spelled likewise; a folder that ends in `/` is made if it is not there.",
         kind: ServerKeyKind::Texts("a list of paths", |draft, paths| draft.permissions().write = paths),
-        approved: Approved::Within("permissions"),
+        approved: ApprovedPart::Within("permissions"),
         ..ROW
     },
     ServerKey {
@@ -338,7 +346,7 @@ const PERMISSION_KEYS: &[ServerKey] = &[
         about: "Whether it may use the network and sockets of this machine.",
         default: "false",
         kind: ServerKeyKind::Flag(|draft, flag| draft.permissions().net = flag),
-        approved: Approved::Within("permissions"),
+        approved: ApprovedPart::Within("permissions"),
         ..ROW
     },
 ];
@@ -348,7 +356,7 @@ const LIMIT_KEYS: &[ServerKey] = &[
         name: "cpu",
         about: "Time on a processor, with its unit.",
         kind: ServerKeyKind::Span(|draft, time| draft.limits.cpu = Some(time)),
-        approved: Approved::Within("limits"),
+        approved: ApprovedPart::Within("limits"),
         review: |server| time("cpu", limits(server).cpu),
         ..ROW
     },
@@ -356,7 +364,7 @@ const LIMIT_KEYS: &[ServerKey] = &[
         name: "memory",
         about: "Bytes of memory.",
         kind: ServerKeyKind::Size(|draft, size| draft.limits.memory = Some(size)),
-        approved: Approved::Within("limits"),
+        approved: ApprovedPart::Within("limits"),
         review: |server| number("memory", limits(server).memory),
         ..ROW
     },
@@ -364,7 +372,7 @@ const LIMIT_KEYS: &[ServerKey] = &[
         name: "processes",
         about: "Processes at once.",
         kind: ServerKeyKind::Count(|draft, count| draft.limits.processes = Some(count)),
-        approved: Approved::Within("limits"),
+        approved: ApprovedPart::Within("limits"),
         review: |server| number("processes", limits(server).processes),
         ..ROW
     },
@@ -372,7 +380,7 @@ const LIMIT_KEYS: &[ServerKey] = &[
         name: "files",
         about: "Open files at once.",
         kind: ServerKeyKind::Count(|draft, count| draft.limits.files = Some(count)),
-        approved: Approved::Within("limits"),
+        approved: ApprovedPart::Within("limits"),
         review: |server| number("files", limits(server).files),
         ..ROW
     },
@@ -380,7 +388,7 @@ const LIMIT_KEYS: &[ServerKey] = &[
         name: "fileSize",
         about: "Bytes of a file it writes.",
         kind: ServerKeyKind::Size(|draft, size| draft.limits.file_size = Some(size)),
-        approved: Approved::Within("limits"),
+        approved: ApprovedPart::Within("limits"),
         review: |server| number("fileSize", limits(server).file_size),
         ..ROW
     },
@@ -398,7 +406,7 @@ fn shown(hasher: Hasher, label: &str, value: &dyn Debug) -> Hasher {
     hasher.field(label, format!("{value:?}").as_bytes())
 }
 
-/// Values go in as they are declared, and cannot be read back.
+/// The declared values go in unchanged, and cannot be read back.
 fn pairs(hasher: Hasher, label: &str, pairs: &Pairs) -> Hasher {
     pairs
         .0
@@ -433,7 +441,8 @@ fn list(names: &[String]) -> String {
     names.iter().map(|name| shell_word(name)).collect::<Vec<_>>().join(" ")
 }
 
-/// A value for review. What sounds secret is only counted, unless it names a variable: who is sent that must be seen.
+/// A value for review. What sounds secret is only counted, unless it names a variable: a person must see which variable
+/// is sent.
 pub(super) fn visible<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if looks_secret(name) && !value.contains("${") {
         return format!("[hidden, {} characters]", value.chars().count()).into();

@@ -1,10 +1,10 @@
-//! The value of one key of a server, read as its row says.
+//! Reads the value of one key of a server, according to its row.
 
 use std::time::Duration;
 
 use ollm_protocol::{Code, did_you_mean};
 
-use super::Reader;
+use super::ServerReader;
 use crate::mcp::Pairs;
 use crate::mcp::key::{ServerDraft, ServerKey, ServerKeyKind, TextForm};
 use crate::node::{Cursor, Node, Part};
@@ -30,7 +30,7 @@ const SPAN: &str = "a time with its unit such as \"5s\"";
 const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
 const COUNT: &str = "a whole number";
 
-impl Reader<'_> {
+impl ServerReader<'_> {
     /// Reads the value of a key as its row says.
     pub(super) fn row(&mut self, row: &ServerKey, draft: &mut ServerDraft, at: &Cursor<'_>) {
         self.unhonoured(row, at);
@@ -81,12 +81,12 @@ impl Reader<'_> {
                     let message = format!("`{name}` must be a map with {names}, not {}", at.node.kind());
                     self.refuse(at, Part::Value, &message, None);
                 }
-                self.keys(keys, draft, at);
+                self.keys(keys, row.unknown, draft, at);
             }
         }
     }
 
-    /// Tells of a key that this version does nothing about.
+    /// Reports a key that this version ignores.
     fn unhonoured(&mut self, row: &ServerKey, at: &Cursor<'_>) {
         let Some(unhonoured) = row.unhonoured else { return };
         if matches!(at.node, Node::Bool(said) if unhonoured.unless == Some(*said)) {
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Pairs(pairs)
     }
 
-    /// A value without which the server would be another one.
+    /// A required value: without it, this would be a different server.
     fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         let key = at.key().unwrap_or_default();
         match reading {
@@ -202,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value without which the server does with what is usual.
+    /// Optional; the server's default applies.
     fn wish<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
         if matches!(reading, Reading::Wrong) {
             let key = at.key().unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::measure::median;
 pub(super) const AT_ONCE: usize = 32;
 /// Calls before anything is measured.
 const WARM_UP: usize = 50;
-/// How often somebody who waits looks for news, as the agent does.
+/// How often a waiting client looks for news, as the agent does.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// What a client can be asked for; the answer is the time of one call.

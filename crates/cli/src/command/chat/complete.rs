@@ -1,34 +1,27 @@
-//! What Tab offers in a conversation: commands, their words, names of what there is, and files after `@`.
+//! Completes input in a conversation: commands, their words, names of known things, and files after `@`.
 
 use std::path::Path;
-use std::sync::mpsc::channel;
-use std::thread;
-use std::time::Duration;
 
-use ollm_agent::Cancel;
-use ollm_app::model::ModelConfig;
-use ollm_app::model::library::Library;
+use ollm_app::model::{self, ModelConfig};
 use ollm_app::{App, AppContext};
 
 use super::slash::{COMMANDS, Names};
 use crate::arguments::{NameSource, names};
 
-/// More is no help.
+/// The limit of candidates.
 const MOST: usize = 200;
-/// How long a local Ollama may take to name its models.
-const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What may stand at the end of a line.
+/// The candidates for the word at the end of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// Where the word begins that is completed, in bytes.
+    /// The position where the completed word begins, in bytes.
     pub(crate) start: usize,
-    /// What it may be, whole.
+    /// The candidates as whole words.
     pub(crate) candidates: Vec<String>,
 }
 
 impl Completion {
-    /// The longest beginning that all candidates have in common.
+    /// The longest common prefix of all candidates.
     pub(crate) fn common(&self) -> &str {
         let Some((first, rest)) = self.candidates.split_first() else { return "" };
         let shared = |other: &String| first.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count();
@@ -37,24 +30,27 @@ impl Completion {
     }
 }
 
-/// What Tab offers after this text; nothing where there is nothing to offer.
-pub(crate) fn complete(before: &str, context: &AppContext) -> Option<Completion> {
+/// The completion of this text, in a conversation whose model was typed like this; `None` if there is none.
+///
+/// The part of a name before the colon can be left out: the provider of a model, the source of a hook.
+pub(crate) fn complete(before: &str, typed_model: Option<&str>, context: &AppContext) -> Option<Completion> {
     let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = before.get(start..)?;
     let mut candidates = match word.strip_prefix('@') {
         Some(path) => files(path, &context.cwd).into_iter().map(|path| format!("@{path}")).collect(),
-        None if before.starts_with('/') => words(before.get(..start)?, context),
+        None if before.starts_with('/') => words(before.get(..start)?, typed_model, context),
         None => Vec::new(),
     };
-    candidates.retain(|one| one.starts_with(word));
+    let bare = |one: &str| one.split_once(':').is_some_and(|(_, bare)| bare.starts_with(word));
+    candidates.retain(|one| one.starts_with(word) || bare(one));
     candidates.sort_unstable();
     candidates.dedup();
     candidates.truncate(MOST);
     (!candidates.is_empty()).then_some(Completion { start, candidates })
 }
 
-/// The words that may follow these.
-fn words(before: &str, context: &AppContext) -> Vec<String> {
+/// The words that may follow these words.
+fn words(before: &str, typed_model: Option<&str>, context: &AppContext) -> Vec<String> {
     let given: Vec<&str> = before.split_whitespace().collect();
     let mut found = Vec::new();
     for row in COMMANDS {
@@ -65,7 +61,10 @@ fn words(before: &str, context: &AppContext) -> Vec<String> {
             continue;
         }
         if is_name(next) {
-            found.extend(named(row.names, context));
+            found.extend(match row.names {
+                Names::Models => models(typed_model, context),
+                names => named(names, context),
+            });
         } else if !next.starts_with(['[', '…']) {
             found.extend(next.split('|').map(str::to_owned));
         }
@@ -73,16 +72,15 @@ fn words(before: &str, context: &AppContext) -> Vec<String> {
     found
 }
 
-/// Whether a part of a usage stands for something of the person's.
+/// Whether a part of a usage stands for a name.
 fn is_name(part: &str) -> bool {
     part.trim_matches(['[', ']']).chars().all(|char| char.is_ascii_uppercase())
 }
 
 fn named(source: Names, context: &AppContext) -> Vec<String> {
     match source {
-        Names::None => Vec::new(),
+        Names::None | Names::Models => Vec::new(),
         Names::Approvals => ollm_agent::Approval::ALL.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        Names::Models => models(context),
         Names::Hooks => names(NameSource::Hooks, context),
         Names::Servers => names(NameSource::Servers, context),
         Names::Extensions => names(NameSource::Extensions, context),
@@ -91,22 +89,13 @@ fn named(source: Names, context: &AppContext) -> Vec<String> {
     }
 }
 
-/// The models of a local Ollama; none where it does not answer.
-fn models(context: &AppContext) -> Vec<String> {
+/// The models that are named or served.
+fn models(typed: Option<&str>, context: &AppContext) -> Vec<String> {
     let Ok(app) = App::load(context) else { return Vec::new() };
-    let library = Library::of(&ModelConfig::of(&app.config), context);
-    let (cancel, (sender, listed)) = (Cancel::default(), channel());
-    let (context, asked) = (context.clone(), cancel.clone());
-    let _ = thread::Builder::new().name("models".to_owned()).spawn(move || {
-        let _ = sender.send(library.list(&context, &asked).unwrap_or_default());
-    });
-    // Whoever pressed Tab waits for it.
-    let listed = listed.recv_timeout(PATIENCE).unwrap_or_default();
-    cancel.end();
-    listed.into_iter().map(|model| format!("ollama:{}", model.name)).collect()
+    model::names(typed, &ModelConfig::of(&app.config), context)
 }
 
-/// The files and folders whose path begins like this, from the working folder.
+/// The files and folders with this prefix, relative to the working folder.
 fn files(typed: &str, cwd: &Path) -> Vec<String> {
     let (folder, start) = typed.rsplit_once('/').map_or(("", typed), |(folder, start)| (folder, start));
     let looked_in = if typed.starts_with('/') { Path::new("/").join(folder) } else { cwd.join(folder) };

@@ -1,46 +1,53 @@
-//! Files that change beside the conversation: hooks hear of them between the turns.
+//! Tells hooks about files that change outside the conversation, between its turns.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{Cancel, ChangedBy, Session};
 use ollm_app::session::EventListener;
 use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
-use ollm_app::{App, LiveApp, Shared, WakeSignal};
+use ollm_app::{App, LiveApp, SharedPort, WakeSignal};
 use ollm_protocol::FileChange;
 
 use super::front::Upcoming;
 use crate::output::Output;
 
-/// How long files are read for later differences between two inputs, and how soon reading goes on.
+/// How long files are read for later differences between two inputs, and the pause before reading continues.
 const READING: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(30);
+/// How often hooks are told at the end: their messages may make the agent change more files.
+const MOST_ROUNDS: usize = 4;
 
 /// The files of the project, once a hook wants to hear of them.
 pub(super) struct ChatFiles {
     cancel: Cancel,
     /// Woken when a file may have changed.
     wake: WakeSignal,
-    /// Shared with the session, whose tools change files as well.
-    watch: Arc<Shared<Option<ProjectWatch>>>,
-    /// Whether they cannot be watched, of which the person knows.
+    /// Shared with the session, whose tools change files too.
+    watch: Arc<SharedPort<Option<ProjectWatch>>>,
+    /// Whether they cannot be watched; the person was told so.
     is_impossible: bool,
-    /// Whether hooks ran at the latest event of a file.
-    ran: Arc<Shared<HookRun>>,
+    /// Whether hooks ran at the latest event about a file.
+    ran: Arc<SharedPort<HookRun>>,
+    /// The watched folder, without links.
+    project: PathBuf,
 }
 
 impl ChatFiles {
     pub(super) fn new(app: &App, cancel: &Cancel, wake: WakeSignal) -> ChatFiles {
-        let (cancel, watch) = (cancel.clone(), app.watch.clone());
-        ChatFiles { cancel, wake, watch, is_impossible: false, ran: Arc::default() }
+        let (cancel, watch, context) = (cancel.clone(), app.watch.clone(), app.context());
+        let project = context.places.project.as_ref().unwrap_or(&context.cwd);
+        let project = project.canonicalize().unwrap_or_else(|_| project.clone());
+        ChatFiles { cancel, wake, watch, is_impossible: false, ran: Arc::default(), project }
     }
 
-    /// Hears of every event of the session.
+    /// A listener for every event of the session.
     pub(super) fn listener(&self) -> EventListener<'static> {
-        let ran = Arc::clone(&self.ran);
+        let (ran, project) = (Arc::clone(&self.ran), self.project.clone());
         Box::new(move |event, _, outcome| {
             if event.kind.is_file() {
-                *ran.lock() = HookRun::of(outcome);
+                *ran.lock() = HookRun::of(outcome, &project, Path::new(event.text("path").unwrap_or_default()));
             }
         })
     }
@@ -49,13 +56,13 @@ impl ChatFiles {
         self.watch.lock().is_some()
     }
 
-    /// Whether a file has changed that hooks have not heard of.
-    pub(super) fn has_changes(&mut self, app: &LiveApp, output: &Shared<&mut Output>) -> bool {
+    /// Whether there is a file change that hooks have not heard of.
+    pub(super) fn has_changes(&mut self, app: &LiveApp, output: &SharedPort<&mut Output>) -> bool {
         self.upcoming(app, output) == Upcoming::Now
     }
 
-    /// Whether a file has changed that hooks have not heard of, or how soon that may be seen.
-    pub(super) fn upcoming(&mut self, app: &LiveApp, output: &Shared<&mut Output>) -> Upcoming {
+    /// Whether there is a file change that hooks have not heard of, or when to look again.
+    pub(super) fn upcoming(&mut self, app: &LiveApp, output: &SharedPort<&mut Output>) -> Upcoming {
         if self.is_impossible || !has_listener(&app.read(), &FILE_EVENTS) {
             return Upcoming::OnWake;
         }
@@ -91,7 +98,7 @@ impl ChatFiles {
         })
     }
 
-    /// Tells hooks of the files that have changed, and says what they want said.
+    /// Tells hooks of changed files, and passes their messages to the model.
     pub(super) fn tell(&mut self, session: &mut Session<'_>) {
         while let Some((change, by)) = self.next() {
             let from = SystemTime::now();
@@ -105,7 +112,20 @@ impl ChatFiles {
         self.turn(|| drop(session.answer_hooks()));
     }
 
-    /// The next change and who made it; after an interruption the rest waits for the next time.
+    /// Tells hooks of all changes so far, even recent ones, before the conversation ends.
+    pub(super) fn tell_rest(&mut self, session: &mut Session<'_>) {
+        self.cancel.rearm();
+        for _ in 0..MOST_ROUNDS {
+            let found = self.watch.lock().as_mut().map(ProjectWatch::look_at_all);
+            // If the project is gone, there is nothing to tell.
+            if self.cancel.is_set() || !matches!(found, Some(Ok(true))) {
+                return;
+            }
+            self.tell(session);
+        }
+    }
+
+    /// The next change and its author; after an interruption the rest waits for the next time.
     fn next(&self) -> Option<(FileChange, ChangedBy)> {
         let mut watch = self.watch.lock();
         let watch = watch.as_mut().filter(|_| !self.cancel.is_set())?;
@@ -113,7 +133,7 @@ impl ChatFiles {
         Some((change, watch.changed_by()))
     }
 
-    /// What changes meanwhile is the agent's work.
+    /// Runs a turn; changes during it are the agent's work.
     pub(super) fn turn(&mut self, works: impl FnOnce()) {
         let from = SystemTime::now();
         works();

@@ -1,13 +1,14 @@
-//! The person's side of a conversation: where lines come from, and how it is shown.
+//! The person's side of a conversation: provides the input and shows the output.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ollm_agent::{Cancel, Message, Show};
-use ollm_app::{AppContext, Shared, WakeSignal};
+use ollm_app::{AppContext, SharedPort, WakeSignal};
 use ollm_engine::bus::{Bus, Filter, Matter};
 use ollm_store::one_line;
 
-use super::reader::Reader;
+use super::reader::{Completing, LineInput};
 use super::recap;
 use crate::display::{Display, Style};
 use crate::error::Failure;
@@ -15,32 +16,34 @@ use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
 use crate::spinner::Spinner;
 
-/// What came while we waited.
+/// The result of waiting for an input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// What the person wrote; it may have several lines.
+    /// The person's text; it may have several lines.
     Text(String),
-    /// Something else came up, and the terminal is free.
+    /// Something else needs attention, and the terminal is free.
     Other,
     /// The end.
     End,
 }
 
-/// When something else comes up between two inputs.
+/// When something else may need attention between two inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upcoming {
     Now,
-    /// It is worth another look after this time, or when we are woken.
+    /// Look again after this time, or after a wake.
     Within(Duration),
-    /// Not before we are woken.
+    /// Not before a wake.
     OnWake,
 }
 
-/// What is known of a conversation between two inputs.
+/// The state of a conversation between two inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChatStatus {
     pub(crate) session: String,
     pub(crate) model: String,
+    /// The model in its typed form, if it was typed.
+    pub(crate) typed_model: Option<String>,
     /// The approval mode.
     pub(crate) approval: &'static str,
     pub(crate) messages: usize,
@@ -48,7 +51,7 @@ pub(crate) struct ChatStatus {
 
 /// The person's side of a conversation.
 pub(crate) trait ChatFront {
-    /// The conversation is over, and another one begins.
+    /// The conversation has ended, and another one begins.
     fn renew(&mut self) {}
 
     /// A session is about to start.
@@ -59,32 +62,32 @@ pub(crate) trait ChatFront {
         Ok(())
     }
 
-    /// Who shows the session as it happens.
-    fn show<'a, 'o: 'a>(&mut self, output: &'a Shared<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a>;
+    /// The view that shows the session while it runs.
+    fn show<'a, 'o: 'a>(&mut self, output: &'a SharedPort<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a>;
 
-    /// Where hooks tell that they run.
+    /// Subscribes to the bus on which hooks report that they run.
     fn listen(&mut self, _bus: &Bus) {}
 
-    /// What wakes it while it waits for an input.
+    /// Wakes it while it waits for an input.
     fn wake(&self) -> WakeSignal;
 
-    /// From now on something else may come up between two inputs.
+    /// From now on, something else may need attention between two inputs.
     fn share(&mut self) {}
 
-    /// The next input, or that `upcoming` says that something else has come up.
+    /// The next input, or [`Input::Other`] when `upcoming` says that something else needs attention.
     fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input;
 
-    /// Whether an input is being worked on.
+    /// Tells whether an input is being handled.
     fn work(&mut self, _is_working: bool) {}
 
-    /// How things stand between two inputs.
+    /// Tells the state between two inputs.
     fn status(&mut self, _status: &ChatStatus) {}
 
-    /// Shows what was said last in a conversation that goes on.
-    fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>);
+    /// Shows the last messages of a resumed conversation.
+    fn recap(&mut self, messages: &[Message], output: &SharedPort<&mut Output>);
 }
 
-/// Tells whenever a hook begins to run, and when it has ended.
+/// Calls `tell` whenever a hook starts, and when it has ended.
 pub(crate) fn on_hooks(bus: &Bus, tell: impl Fn(Option<String>) + Send + Sync + 'static) {
     let names = ["hook_execution_start", "hook_execution_complete", "hook_execution_error"];
     let Ok(filter) = Filter::named(names) else { return };
@@ -96,7 +99,7 @@ pub(crate) fn on_hooks(bus: &Bus, tell: impl Fn(Option<String>) + Send + Sync + 
     });
 }
 
-/// What a person wrote or pasted, without control characters.
+/// A person's typed or pasted text, without control characters.
 pub(crate) fn written_text(written: &str) -> String {
     written.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect()
 }
@@ -108,15 +111,18 @@ pub(super) struct LineFront {
     wake: WakeSignal,
     stop: Option<Stop>,
     quiet: Option<QuietTerminal>,
-    reader: Option<Reader>,
+    reader: Option<LineInput>,
+    /// The model in its last typed form.
+    typed_model: Arc<Mutex<Option<String>>>,
     spinner: Spinner,
 }
 
 impl LineFront {
-    /// The spinner is that of the output, which hides it while it prints.
+    /// Uses the output's spinner, which the output hides while it prints.
     pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> Result<LineFront, Failure> {
         let (context, cancel, wake) = (context.clone(), cancel.clone(), WakeSignal::new()?);
-        Ok(LineFront { context, cancel, wake, stop: None, quiet: None, reader: None, spinner })
+        let typed_model = Arc::default();
+        Ok(LineFront { context, cancel, wake, stop: None, quiet: None, reader: None, typed_model, spinner })
     }
 
     /// The exit code of a conversation that a signal ended.
@@ -134,12 +140,13 @@ impl ChatFront for LineFront {
 
     fn begin(&mut self) -> Result<(), Failure> {
         if self.reader.is_none() {
-            self.reader = Some(Reader::new(&self.context, &self.cancel, &self.wake)?);
+            let completing = Completing { context: self.context.clone(), typed_model: Arc::clone(&self.typed_model) };
+            self.reader = Some(LineInput::new(completing, &self.cancel, &self.wake)?);
         }
         Ok(())
     }
 
-    fn show<'a, 'o: 'a>(&mut self, output: &'a Shared<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a> {
+    fn show<'a, 'o: 'a>(&mut self, output: &'a SharedPort<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a> {
         Box::new(Display::new(output, Style::Text, cancel))
     }
 
@@ -149,6 +156,10 @@ impl ChatFront for LineFront {
         } else {
             self.spinner.stop();
         }
+    }
+
+    fn status(&mut self, status: &ChatStatus) {
+        self.typed_model.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&status.typed_model);
     }
 
     fn listen(&mut self, bus: &Bus) {
@@ -173,7 +184,7 @@ impl ChatFront for LineFront {
         self.reader.as_mut().map_or(Input::End, |reader| reader.next(upcoming))
     }
 
-    fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>) {
+    fn recap(&mut self, messages: &[Message], output: &SharedPort<&mut Output>) {
         let _ = output.lock().text(&recap::text(messages));
     }
 }

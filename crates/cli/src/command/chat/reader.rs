@@ -1,16 +1,16 @@
-//! What the person writes, line by line, with a history.
+//! Reads the person's input line by line, with a history.
 //!
-//! The editor waits for keys and for nothing else, so it has a thread of its own: a signal that ends us need not wait
-//! until somebody presses one. Where something else may come up between two inputs, the editor begins with the first key, so
-//! that until then the terminal is free.
+//! The editor waits only for keys, so it has a thread of its own. A signal that ends us need not wait for a key. If
+//! something else may need attention between two inputs, the editor begins with the first key. Until then the terminal
+//! is free.
 
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use ollm_agent::Cancel;
@@ -33,47 +33,47 @@ use super::front::{Input, Upcoming, written_text};
 use crate::error::Failure;
 use crate::output::say;
 
-/// The most lines that are remembered.
+/// The limit of remembered lines.
 const HISTORY: usize = 1000;
 const PROMPT: &str = "> ";
-/// What hides an empty prompt again.
+/// Hides an empty prompt.
 const NO_PROMPT: &str = "\r\x1b[K";
 
-/// Nothing else comes up between two inputs.
+/// Nothing else needs attention between two inputs.
 const ALONE: u8 = 0;
-/// Something may come up.
+/// Something else may need attention.
 const SHARED: u8 = 1;
-/// Something has come up.
+/// Something else needs attention.
 const WANTED: u8 = 2;
 
-/// Reads what the person writes.
-pub(super) struct Reader {
+/// Reads the person's input.
+pub(super) struct LineInput {
     wishes: Sender<()>,
     lines: Receiver<Input>,
-    /// Woken with each input, and by whatever else comes up.
+    /// Woken by each input and by all other news.
     wake: WakeSignal,
-    /// Whether the editor has been asked for an input already.
+    /// Whether the editor was already asked for an input.
     is_asked: bool,
-    /// How the terminal is used between two inputs.
+    /// The use of the terminal between two inputs.
     between: Arc<AtomicU8>,
     /// Wakes the editor while it waits for the first key.
     editor: WakeSignal,
     cancel: Cancel,
-    /// How the terminal was before the editor changed it.
+    /// The terminal's modes before the editor changed them.
     modes: Option<Termios>,
 }
 
-impl Reader {
-    pub(super) fn new(context: &AppContext, cancel: &Cancel, wake: &WakeSignal) -> Result<Reader, Failure> {
+impl LineInput {
+    pub(super) fn new(completing: Completing, cancel: &Cancel, wake: &WakeSignal) -> Result<LineInput, Failure> {
         let unread =
             |error: ReadlineError| Failure::new(Code::Environment, format!("the terminal cannot be read: {error}"));
         let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true);
-        // What is left out is left out without colours, too.
+        // The highlighter also removes hidden characters, so it must run even without colours.
         let config = config.completion_type(CompletionType::List).color_mode(ColorMode::Forced).build();
         let mut editor: ChatEditor = Editor::with_config(config).map_err(unread)?;
-        editor.set_helper(Some(Completing { context: context.clone() }));
-        let history = context.places.home.join("state/chat-history");
-        // There may be none yet.
+        let history = completing.context.places.home.join("state/chat-history");
+        editor.set_helper(Some(completing));
+        // There may be no history yet.
         let _ = editor.load_history(&history);
         let (wishes, asked) = channel();
         let (sender, lines) = channel();
@@ -90,22 +90,22 @@ impl Reader {
         };
         let began = thread::Builder::new().name("editor".to_owned()).spawn(move || {
             thread.serve(&asked, &sender, &answered);
-            // However it ends, nobody waits for it.
+            // The closed channel tells the session that this thread has ended.
             drop(sender);
             answered.wake();
         });
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
         let (cancel, modes) = (cancel.clone(), tcgetattr(io::stdin()).ok());
-        Ok(Reader { wishes, lines, wake: wake.clone(), is_asked: false, between, editor: woken, cancel, modes })
+        Ok(LineInput { wishes, lines, wake: wake.clone(), is_asked: false, between, editor: woken, cancel, modes })
     }
 
-    /// From now on something else may come up between two inputs.
+    /// From now on, something else may need attention between two inputs.
     pub(super) fn share(&self) {
-        // It may be wanted already.
+        // It may already need attention.
         let _ = self.between.compare_exchange(ALONE, SHARED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The next input, or that `upcoming` says that something else has come up.
+    /// The next input, or [`Input::Other`] when `upcoming` says that something else needs attention.
     pub(super) fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input {
         if !self.is_asked && self.wishes.send(()).is_err() {
             return Input::End;
@@ -125,7 +125,7 @@ impl Reader {
                     return Input::End;
                 }
             }
-            // What has come up waits for the editor, which may have a line half written.
+            // The request waits for the editor, which may have a half-typed line.
             let longest = match if is_wanted { Upcoming::OnWake } else { upcoming() } {
                 // Without a terminal there is nothing to free.
                 Upcoming::Now if self.modes.is_none() => return Input::Other,
@@ -142,10 +142,10 @@ impl Reader {
         }
     }
 
-    /// Leaves the terminal as it was: the editor may still be waiting for a key.
+    /// Restores the terminal, because the editor may still be waiting for a key.
     pub(super) fn leave(self) {
         if let Some(modes) = &self.modes {
-            // A terminal that is gone needs nothing.
+            // A closed terminal needs no restoring.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, modes);
         }
     }
@@ -153,23 +153,26 @@ impl Reader {
 
 type ChatEditor = Editor<Completing, FileHistory>;
 
-/// What Tab offers.
-struct Completing {
-    context: AppContext,
+/// The completion on Tab.
+pub(super) struct Completing {
+    pub(super) context: AppContext,
+    /// The model in its last typed form.
+    pub(super) typed_model: Arc<Mutex<Option<String>>>,
 }
 
 impl Completer for Completing {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let found = complete(line.get(..at).unwrap_or_default(), &self.context);
+        let typed_model = self.typed_model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = complete(line.get(..at).unwrap_or_default(), typed_model.as_deref(), &self.context);
         Ok(found.map_or((at, Vec::new()), |found| (found.start, found.candidates)))
     }
 }
 
 impl Helper for Completing {}
 
-/// What was pasted reaches the terminal as text alone: whatever is left out has no width.
+/// Pasted text reaches the terminal as plain text: removed characters have no width.
 impl Highlighter for Completing {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         without_hidden(line)
@@ -186,7 +189,7 @@ impl Hinter for Completing {
     type Hint = String;
 }
 
-/// The thread's side.
+/// The data of the editor's thread.
 struct EditorThread {
     editor: ChatEditor,
     history: PathBuf,
@@ -200,7 +203,7 @@ impl EditorThread {
     fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Input>, answered: &WakeSignal) {
         while asked.recv().is_ok() {
             let input = self.read();
-            // A history that cannot be kept is no reason to complain in the middle of a talk.
+            // A history that cannot be saved is no reason for a message during a conversation.
             let _ = self.editor.append_history(&self.history);
             if lines.send(input).is_err() {
                 return;
@@ -230,7 +233,7 @@ impl EditorThread {
                     }
                     None => return Input::Text(written_text(&(input + &line))),
                 },
-                // The first throws away what was written so far, the second leaves.
+                // The first interrupt discards the typed text, the second one leaves.
                 Err(ReadlineError::Interrupted) if !interrupted => {
                     interrupted = true;
                     input.clear();
@@ -240,7 +243,7 @@ impl EditorThread {
         }
     }
 
-    /// Waits for a key, which is left to the editor; false when something else came up before.
+    /// Waits for a key and leaves it to the editor; false if something else needed attention first.
     fn is_key_pressed(&self) -> bool {
         let Ok(before) = tcgetattr(io::stdin()) else { return true };
         let mut key_by_key = before.clone();
@@ -263,8 +266,8 @@ impl EditorThread {
     }
 }
 
-/// Has a line that is being edited drawn anew when the process goes on after a stop: a shell has used the terminal meanwhile, and
-/// left it as it likes it. What is given back says whether there is such a line.
+/// Redraws a line that is being edited when the process continues after a stop: a shell has used the terminal
+/// meanwhile, and changed its modes. The returned flag says whether there is such a line.
 fn redraw_after_stops(mut printer: impl ExternalPrinter + Send + 'static) -> Arc<AtomicBool> {
     let is_editing = Arc::<AtomicBool>::default();
     let edits = Arc::clone(&is_editing);
@@ -272,7 +275,7 @@ fn redraw_after_stops(mut printer: impl ExternalPrinter + Send + 'static) -> Arc
     let _ = thread::Builder::new().name("continued".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if edits.load(Ordering::SeqCst) && edit_modes().is_some() {
-                // The editor draws its line anew below whatever others print.
+                // The editor redraws its line below other output.
                 let _ = printer.print(String::new());
             }
         }
@@ -280,7 +283,7 @@ fn redraw_after_stops(mut printer: impl ExternalPrinter + Send + 'static) -> Arc
     is_editing
 }
 
-/// Puts the terminal into the modes in which lines are edited.
+/// Sets the terminal modes for editing lines.
 fn edit_modes() -> Option<()> {
     let mut modes = tcgetattr(io::stdin()).ok()?;
     modes

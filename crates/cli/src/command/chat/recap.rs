@@ -1,4 +1,4 @@
-//! Earlier conversations: which one goes on, and what was said last in it.
+//! Earlier conversations: picks one to resume, and shows its last messages.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,14 @@ use crate::error::Failure;
 use crate::timeline::{BOLD, DIM, PLAIN};
 use ollm_protocol::Code;
 
-/// So many messages are shown again.
+/// How many messages are shown again.
 const MOST: usize = 6;
-/// The most of a message that is shown again.
+/// The longest part of a message that is shown again.
 const LONGEST: usize = 600;
-/// So many conversations are offered.
+/// How many conversations are offered.
 const MOST_OFFERED: usize = 50;
 
-/// What was said last, who said it first.
+/// The last words of the person and of the model, in their order.
 pub(crate) fn last_words(messages: &[Message]) -> Vec<(&'static str, String)> {
     let said = messages.iter().filter_map(|message| match message {
         Message::User(text) => Some(("you", text)),
@@ -32,7 +32,7 @@ pub(crate) fn last_words(messages: &[Message]) -> Vec<(&'static str, String)> {
     last.iter().map(|(who, text)| (*who, escape_for_people(&cut(text.trim(), LONGEST)).into_owned())).collect()
 }
 
-/// The same for the plain terminal.
+/// The last messages for the plain terminal.
 pub(super) fn text(messages: &[Message]) -> String {
     last_words(messages).into_iter().fold(String::new(), |mut text, (who, words)| {
         let style = if who == "you" { BOLD } else { DIM };
@@ -43,7 +43,7 @@ pub(super) fn text(messages: &[Message]) -> String {
     })
 }
 
-/// Has a person pick an earlier conversation; those of this folder come first.
+/// Asks the person to pick an earlier conversation; those of this folder come first.
 pub(crate) fn pick_session(asker: &Asker, context: &AppContext) -> Result<Option<String>, Failure> {
     let listed = ollm_agent::list(&sessions(context));
     let (mut list, _) = listed.map_err(|error| Failure::new(Code::Environment, error.to_string()))?;

@@ -8,17 +8,21 @@ use ollm_app::model::{self, ModelConfig};
 use ollm_app::servers::McpTools;
 use ollm_app::session::{Resume, no_transcript, sessions};
 use ollm_protocol::nearest;
+use ollm_protocol::units::counted;
 use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
-use super::super::hook::overview;
+use super::super::hook::{self, overview};
 use super::super::skill;
 use super::{After, Chat, pick_session};
 use crate::arguments;
+use crate::ask::Asker;
+use crate::display::broken;
 use crate::error::{Failure, OK};
-use crate::table::{columns, table};
+use crate::table::{columns, table, width};
+use crate::wrap::hanging;
 
-/// What a name in a command names.
+/// The kind of name in a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     None,
@@ -31,7 +35,7 @@ pub(crate) enum Names {
     Skills,
 }
 
-/// One way to use a command. In capitals stand names, in brackets what may be left out.
+/// One way to use a command. Names are in capitals, optional parts in brackets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlashCommand {
     pub(crate) usage: &'static str,
@@ -43,7 +47,7 @@ const fn row(usage: &'static str, help: &'static str, names: Names) -> SlashComm
     SlashCommand { usage, help, names }
 }
 
-/// The commands: what `/help` lists, what Tab offers, and what a misspelt one is compared with.
+/// The commands: for the list of `/help`, for Tab, and for suggestions after a misspelling.
 pub(crate) const COMMANDS: &[SlashCommand] = &[
     row("/hooks", "the hooks there are, and whether they may run", Names::None),
     row("/hooks show|enable|disable|trust|untrust ID", "what `ollm hook` does with one of them", Names::Hooks),
@@ -70,11 +74,14 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     row("/quit", "leave (as Ctrl-D does)", Names::None),
 ];
 
-/// The list of commands, for people.
-fn help() -> String {
+/// The column of the commands' descriptions.
+const HELP_COLUMN: usize = 29;
+
+/// The list of commands, for a screen of this width.
+fn help(width: usize) -> String {
     let line = |row: &SlashCommand| {
         let modes = if row.names == Names::Approvals { format!(": {}", approvals()) } else { String::new() };
-        format!("{:<27}  {}{modes}", row.usage, row.help).trim_end().to_owned() + "\n"
+        format!("{}\n", hanging(row.usage, &format!("{}{modes}", row.help), HELP_COLUMN, width))
     };
     COMMANDS.iter().map(line).collect()
 }
@@ -84,12 +91,12 @@ fn approvals() -> String {
     Approval::ALL.map(|(name, _)| name).join(", ")
 }
 
-/// The words that commands begin with.
+/// The first words of commands.
 fn first_words() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().filter_map(|row| row.usage.split_whitespace().next())
 }
 
-/// The words that may follow a command, but for names.
+/// The words that may follow a command, without names.
 fn words_after(command: &str) -> Vec<&'static str> {
     let rows = COMMANDS.iter().map(|row| row.usage.split_whitespace().collect::<Vec<_>>());
     let second = rows.filter(|usage| usage.first() == Some(&command)).filter_map(|usage| usage.get(1).copied());
@@ -97,7 +104,7 @@ fn words_after(command: &str) -> Vec<&'static str> {
     words.filter(|word| word.chars().all(|char| char.is_ascii_lowercase())).collect()
 }
 
-/// How a command is used, in one line, and which of its words may have been meant.
+/// How to use a command, in one line, with suggestions for the misspelled word.
 fn usages(command: &str, word: &str) -> String {
     if let Some(meant) = nearest(word, words_after(command)).filter(|meant| *meant != word) {
         return format!("there is no `{command} {word}`; did you mean `{command} {meant}`?");
@@ -106,11 +113,11 @@ fn usages(command: &str, word: &str) -> String {
     format!("write {}", own.map(|row| row.usage).collect::<Vec<_>>().join(", "))
 }
 
-/// A description is cut to this many characters in a table.
+/// Descriptions in a table are cut to this many characters.
 const GIST: usize = 80;
 
 impl Chat<'_, '_> {
-    /// Takes one input; says what comes after it.
+    /// Handles one input; returns the next step.
     pub(super) fn take(&mut self, line: &str) -> Result<After, Failure> {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
@@ -118,7 +125,7 @@ impl Chat<'_, '_> {
             ("/quit" | "/exit", "") => return Ok(After::Leave),
             ("/clear", "") => return Ok(After::Anew(None)),
             ("/resume", id) => return self.resume(id),
-            ("/help", "") => self.tell(&help())?,
+            ("/help", "") => self.tell(&help(width()))?,
             ("/tools", "") => self.tell(&self.tools(""))?,
             ("/hooks", rest) => self.hooks(rest)?,
             ("/mcp", rest) => self.mcp(rest)?,
@@ -133,7 +140,9 @@ impl Chat<'_, '_> {
                 self.tell(&format!("{word} takes no further words; `{rest}` was not understood"))?;
             }
             ("/compress", _) => self.compress()?,
-            ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
+            ("/session", _) => {
+                self.tell(&format!("{}  {}", self.id, counted(self.session.messages().len(), "message")))?;
+            }
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
                 self.tell(&unknown(word))?;
@@ -143,7 +152,7 @@ impl Chat<'_, '_> {
         Ok(After::More)
     }
 
-    /// Goes on with an earlier conversation: the named one, or one that the person picks.
+    /// Resumes an earlier conversation: the named one, or one that the person picks.
     fn resume(&mut self, id: &str) -> Result<After, Failure> {
         let picked = if id.is_empty() {
             let asker = self.output.lock().asker().clone();
@@ -164,7 +173,7 @@ impl Chat<'_, '_> {
         }
     }
 
-    /// When the person is asked before a tool runs.
+    /// Sets when the person is asked before a tool runs.
     fn approval(&mut self, mode: &str) -> Result<(), Failure> {
         let found = Approval::ALL.iter().find(|(name, _)| *name == mode);
         match found {
@@ -178,7 +187,7 @@ impl Chat<'_, '_> {
         self.tell(self.session.approval().name())
     }
 
-    /// Says something to the model, which then has the tools of the servers that could be started.
+    /// Sends a line to the model, with the tools of all servers that could be started.
     fn say(&mut self, line: &str) {
         if let Some(mcp_tools) = self.mcp_tools() {
             mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
@@ -187,15 +196,15 @@ impl Chat<'_, '_> {
         self.files.turn(|| drop(session.say(line, None)));
     }
 
-    /// Makes the conversation shorter, and shows what stands for the rest.
+    /// Shortens the conversation, and shows the summary of the rest.
     fn compress(&mut self) -> Result<(), Failure> {
         match self.session.compress() {
             Ok(summary) => self.tell(&summary),
-            Err(why) => self.tell(&format!("the conversation stays as it is: {why}")),
+            Err(why) => self.tell(&format!("the conversation stays unchanged: {why}")),
         }
     }
 
-    /// Tells the hooks of an event of the person's own, or that the person triggers something.
+    /// Sends a custom event to the hooks, or triggers hooks.
     fn send(&mut self, word: &str, rest: &str) -> Result<(), Failure> {
         let (name, data) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if name.is_empty() {
@@ -211,7 +220,7 @@ impl Chat<'_, '_> {
         Ok(())
     }
 
-    /// The hooks, or what `ollm hook` does with some of them; what comes of it counts at once.
+    /// Lists the hooks, or runs `ollm hook` for some of them; changes count at once.
     fn hooks(&mut self, rest: &str) -> Result<(), Failure> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
@@ -223,6 +232,13 @@ impl Chat<'_, '_> {
                 let text = overview(&self.hooks_context.app.read(), true);
                 self.show(&text)
             }
+            ["show", id] => {
+                let mut output = self.output.lock();
+                if let Err(failure) = hook::show::with(&self.hooks_context.app.read(), id, false, &mut output) {
+                    output.failure(&failure);
+                }
+                Ok(())
+            }
             [word, _, ..] if words_after("/hooks").contains(word) => {
                 self.command("hook", &words);
                 Ok(())
@@ -231,7 +247,7 @@ impl Chat<'_, '_> {
         }
     }
 
-    /// Runs a command of the program as if it had been typed in a shell.
+    /// Runs a command of the program as if it was typed in a shell.
     fn command(&mut self, group: &str, words: &[&str]) {
         let typed: Vec<OsString> = std::iter::once(&group).chain(words).map(OsString::from).collect();
         {
@@ -254,16 +270,18 @@ impl Chat<'_, '_> {
     }
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
-        let text = format!("{}\n", escape_for_people(text.trim_end()));
-        self.output.lock().text(&text).map(drop)
+        let text = escape_for_people(text.trim_end());
+        let is_plain = matches!(self.output.lock().asker(), Asker::Lines(..));
+        // The panel breaks lines itself, because its size may change.
+        if is_plain { self.show(&broken(&text)) } else { self.show(&text) }
     }
 
-    /// Shows a table, whose cells hold no control characters.
+    /// Shows a table, whose cells contain no control characters.
     fn show(&self, table: &str) -> Result<(), Failure> {
         self.output.lock().text(&format!("{}\n", table.trim_end())).map(drop)
     }
 
-    /// The tools whose names begin like this.
+    /// The tools whose names have this prefix.
     fn tools(&self, start: &str) -> String {
         let tools = self.session.tools();
         let rows: Vec<[String; 2]> = tools
@@ -278,7 +296,7 @@ impl Chat<'_, '_> {
         if rows.is_empty() { "there are no tools".to_owned() } else { columns(&rows) }
     }
 
-    /// The servers of this conversation, or what `ollm mcp` does with one of them.
+    /// Lists the servers of this conversation, or runs `ollm mcp` for one of them.
     fn mcp(&mut self, rest: &str) -> Result<(), Failure> {
         let Some(mcp_tools) = self.mcp_tools() else { return self.tell("there are no servers") };
         let words: Vec<&str> = rest.split_whitespace().collect();
@@ -302,7 +320,7 @@ impl Chat<'_, '_> {
         }
     }
 
-    /// As `ollm ext` does it.
+    /// Runs `ollm ext`.
     fn ext(&mut self, rest: &str) -> Result<(), Failure> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
@@ -320,7 +338,7 @@ impl Chat<'_, '_> {
         Ok(())
     }
 
-    /// Shows the skills, or says to the model what one of them says.
+    /// Lists the skills, or sends the prompt of one to the model.
     fn skill(&mut self, rest: &str) -> Result<(), Failure> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
@@ -336,6 +354,10 @@ impl Chat<'_, '_> {
     }
 
     fn model(&mut self, name: &str) -> Result<(), Failure> {
+        // Only file names contain spaces.
+        if name.contains(char::is_whitespace) && !name.starts_with("replay:") {
+            return self.tell(&usages("/model", ""));
+        }
         if !name.is_empty() {
             match model::open(
                 Some(name),
@@ -358,11 +380,11 @@ impl Chat<'_, '_> {
     }
 }
 
-/// That there is no such command, and which may have been meant.
+/// The message for an unknown command, with suggestions.
 fn unknown(word: &str) -> String {
     match nearest(word, first_words()) {
         Some(meant) => format!("there is no command {word}; did you mean {meant}? /help lists them all"),
-        None => format!("there is no command {word}\n{}", help()),
+        None => format!("there is no command {word}\n{}", help(width())),
     }
 }
 

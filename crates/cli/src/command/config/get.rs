@@ -1,4 +1,4 @@
-//! `ollm config get`: what applies for one setting, or for all of a section.
+//! `ollm config get`: prints the value of one setting, or of all in a section.
 
 use ollm_app::{AppContext, AppError};
 use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{OF_EXTENSIONS, applying, discreet, entry, load_migrated, plain, refused};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::problem;
 
 pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (mut config, mut problems) = load_migrated(context, output);
@@ -17,13 +16,13 @@ pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut O
     }
     let (settings, _) = applying(&mut config, context, &mut problems);
     for problem in problems.iter().filter(|problem| concerns(problem, key)) {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     let below = section(&settings, key);
     if !below.is_empty() {
         return section_of(&below, as_json, output);
     }
-    // What an extension declares it also explains, and hides.
+    // An extension explains the settings it declares, and hides its secrets.
     let declared = settings.iter().find(|setting| setting.path == key && key.starts_with(OF_EXTENSIONS));
     let found = match declared {
         Some(setting) => entry(setting, &setting.value),
@@ -32,10 +31,10 @@ pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut O
     if as_json {
         return output.pretty_json(&found);
     }
-    output.line(&escape_for_people(&plain(found.get("value").unwrap_or(&Value::Null))))
+    output.data(&escape_for_people(&plain(found.get("value").unwrap_or(&Value::Null))))
 }
 
-/// Whether a problem is about this setting, one below it, or a variable that sets it.
+/// Whether a problem concerns this setting, one below it, or a variable that sets it.
 fn concerns(problem: &Problem, key: &str) -> bool {
     let set_by = |known: &Key| {
         let names = known.variable.into_iter().chain(known.older_variable.map(|(name, _)| name));
@@ -56,10 +55,10 @@ fn section_of(settings: &[Setting], as_json: bool, output: &mut Output) -> Resul
         return output.pretty_json(&settings.iter().map(|setting| entry(setting, &discreet(setting))).collect());
     }
     let lines = settings.iter().map(|setting| format!("{} = {}", setting.path, plain(&discreet(setting))));
-    output.line(&escape_for_people(&lines.collect::<Vec<_>>().join("\n")))
+    output.data(&escape_for_people(&lines.collect::<Vec<_>>().join("\n")))
 }
 
-/// One setting, or a part of one that is a map.
+/// One setting, or a part of a setting that is a map.
 fn find(config: &Config, settings: &[Setting], key: &str) -> Result<Value, Failure> {
     if let Some(setting) = config.get(key) {
         return Ok(entry(&setting, &setting.value));

@@ -1,4 +1,4 @@
-//! The key of a model's server, typed by a person: `ollm config set model.apiKey`.
+//! Sets the key of a model's server: `ollm config set model.apiKey`.
 
 use std::io::Read;
 
@@ -11,10 +11,10 @@ use crate::ask::Asker;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
-/// Longer ones are no keys.
+/// Longer texts are not accepted as keys.
 const LONGEST: u64 = 64 << 10;
 
-/// Keeps the key for the server that the configuration names: from the person, from standard input, or as typed.
+/// Stores the key for the configured server: from the person, from standard input, or from the command line.
 pub(super) fn set(
     typed: Option<&str>,
     config: &Config,
@@ -28,7 +28,7 @@ pub(super) fn set(
     Ok(OK)
 }
 
-/// Forgets the key for the server that the configuration names.
+/// Deletes the key for the configured server.
 pub(super) fn unset(config: &Config, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "remove the key of a model")?;
     let url = key::server(config, context)?;

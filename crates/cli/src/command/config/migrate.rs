@@ -1,4 +1,5 @@
-//! `ollm config migrate`: older names of settings replaced by today's, with a copy of the file and a line in the log.
+//! `ollm config migrate`: replaces older names of settings by the present ones. It saves a copy of the file and adds a
+//! line to the log.
 
 use ollm_app::{AppContext, MigrateError, migrate, migration_json, refuse_agents};
 use ollm_protocol::{Code, Layer};

@@ -1,4 +1,4 @@
-//! `ollm config path`: where the files are.
+//! `ollm config path`: prints the locations of the files.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         let missing = if file.exists() { "" } else { " (not there yet)" };
         format!("{name:<8} {}{missing}", file.display())
     };
-    // Hardly a machine has one.
+    // Few machines have a policy, so only an existing file is shown.
     let policy = policy.filter(|file| file.symlink_metadata().is_ok());
     let lines = policy.iter().map(|file| line("policy", file));
     let lines = lines.chain([line("user", &user)]).chain(project.iter().map(|file| line("project", file)));

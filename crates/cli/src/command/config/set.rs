@@ -1,8 +1,8 @@
-//! `ollm config set` and `unset`: one setting in one file; everything else in it stays as it is.
+//! `ollm config set` and `unset`: changes one setting in one file; everything else in the file stays unchanged.
 
 use ollm_app::model::key::SETTING;
 use ollm_app::{AppContext, refuse_agents};
-use ollm_catalog::{Edit, EditError, Edited, Origin, Safety, change_config, find_key};
+use ollm_catalog::{ConfigEdit, Edit, EditError, Origin, Safety, change_config, find_key};
 use ollm_protocol::Layer;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(super) fn set(
     let value = value.ok_or_else(|| {
         Failure::usage(format!("a value for `{key}` is missing")).hint(format!("write `ollm config set {key} VALUE`"))
     })?;
-    // What an extension declares, it also checks, and its secrets do not belong into this file.
+    // An extension checks the settings it declares, and its secrets do not belong in this file.
     if layer == Layer::User
         && let Some(done) = ext::set::through_config(key, Some(value), context, output)
     {
@@ -47,7 +47,7 @@ pub(super) fn set(
 
 pub(super) fn unset(key: &str, layer: Layer, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let kept = layer == Layer::User && key == SETTING;
-    // What somebody wrote into the file goes from there.
+    // A key in the file is removed from the file.
     if kept && load(context).0.get(key).is_none_or(|setting| setting.value.is_null()) {
         return key::unset(&load(context).0, context, output);
     }
@@ -67,8 +67,8 @@ pub(super) fn unset(key: &str, layer: Layer, context: &AppContext, output: &mut 
     Ok(OK)
 }
 
-/// What guards something is for people to change.
-fn change(key: &str, edit: Edit<'_>, layer: Layer, context: &AppContext) -> Result<Edited, Failure> {
+/// Changes a setting. Settings that guard something can be changed only by people.
+fn change(key: &str, edit: Edit<'_>, layer: Layer, context: &AppContext) -> Result<ConfigEdit, Failure> {
     let found = find_key(key).map_err(|near| refused(EditError::Unknown { path: key.to_owned(), near }))?;
     if found.safety != Safety::Plain {
         refuse_agents(context, &format!("change `{key}`"))?;
@@ -76,8 +76,8 @@ fn change(key: &str, edit: Edit<'_>, layer: Layer, context: &AppContext) -> Resu
     change_config(&context.places, layer, key, edit).map_err(refused)
 }
 
-/// A person who changed a value wants to know if another one applies.
-fn tell_who_decides(key: &str, edited: &Edited, context: &AppContext, output: &mut Output) {
+/// Tells a person who changed a value if another one takes precedence.
+fn tell_who_decides(key: &str, edited: &ConfigEdit, context: &AppContext, output: &mut Output) {
     let (config, _) = load(context);
     let Some(setting) = config.get(key) else { return };
     let is_here = matches!(&setting.origin, Origin::File { file, .. } if *file == edited.file);

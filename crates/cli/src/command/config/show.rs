@@ -1,15 +1,14 @@
-//! `ollm config show`: every setting, who says so, and what was ignored and why.
+//! `ollm config show`: shows every setting with its origin, and ignored values with the reason.
 
 use ollm_app::AppContext;
-use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
+use ollm_catalog::{Config, IgnoredValue, Origin, Problem, Setting};
 use ollm_protocol::Code;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::{applying, discreet, entry, is_fatal, load_migrated, origin, plain, problem_entry};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::output::Output;
-use crate::problem;
 use crate::table;
 
 pub(super) fn run(
@@ -30,19 +29,19 @@ pub(super) fn run(
         }
     }
     let shown = Shown { config: &config, settings: &settings, idle: &idle };
-    let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
+    let code = if is_fatal(&problems) { ErrorKind::Configuration as u8 } else { OK };
     if as_json {
         output.pretty_json(&details(&shown, &problems))?;
         return Ok(code);
     }
     output.text(&table(&shown, context))?;
     for problem in problems.iter().filter(|problem| !is_listed(problem, &config)) {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     Ok(code)
 }
 
-/// What there is to be shown.
+/// The data to show.
 struct Shown<'a> {
     config: &'a Config,
     settings: &'a [Setting],
@@ -74,7 +73,7 @@ fn details(all: &Shown<'_>, problems: &[Problem]) -> Value {
     })
 }
 
-fn without_effect(ignored: &Ignored) -> Value {
+fn without_effect(ignored: &IgnoredValue) -> Value {
     let mut value = entry(&ignored.setting, &discreet(&ignored.setting));
     if let Some(map) = value.as_object_mut() {
         map.insert("why".to_owned(), json!(ignored.why));
@@ -115,7 +114,7 @@ fn shown(setting: &Setting) -> String {
     if setting.value.is_null() { "(not set)".to_owned() } else { plain(&discreet(setting)) }
 }
 
-/// Whether a problem is about a value that the list of what was ignored names.
+/// Whether the list of ignored values already names the value of this problem.
 fn is_listed(problem: &Problem, config: &Config) -> bool {
     config.ignored.iter().any(|ignored| match &ignored.setting.origin {
         Origin::File { file, line, column, .. } => {

@@ -1,16 +1,16 @@
-//! `ollm config validate`: everything that is wrong with the files and the environment.
+//! `ollm config validate`: lists all problems with the files and the environment.
 
 use std::path::Path;
 
+use ollm_app::validation::server_problems;
 use ollm_app::{AppContext, extensions};
 use ollm_catalog::{Problem, Severity};
 use ollm_protocol::Code;
 use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{ErrorKind, FINDING, Failure, OK};
 use crate::output::Output;
-use crate::problem;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (config, mut problems) = load(context);
@@ -19,8 +19,9 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     problems.extend(extensions.misset(&config, &context.places));
     let files = [Some(context.places.config()), context.places.project_config()];
     problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));
+    problems.extend(server_problems(context));
     let code = match () {
-        () if is_fatal(&problems) => Kind::Configuration as u8,
+        () if is_fatal(&problems) => ErrorKind::Configuration as u8,
         () if problems.is_empty() => OK,
         () => FINDING,
     };
@@ -29,10 +30,11 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         return Ok(code);
     }
     for problem in &problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
-    let there: Vec<String> =
-        files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
+    let servers = files.iter().flatten().filter_map(|file| Some(file.parent()?.join("settings/mcp.json")));
+    let there = files.iter().flatten().cloned().chain(servers).filter(|file| file.exists());
+    let there: Vec<String> = there.map(|file| short(&file, context)).collect();
     let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
     let found = match problems.len() {
         0 => "nothing is wrong".to_owned(),
@@ -45,7 +47,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     Ok(code)
 }
 
-/// A file that looks like the configuration and is never read.
+/// A problem for a file that looks like the configuration but is never read.
 fn misnamed(file: &Path) -> Option<Problem> {
     let names = ["config.yml", "config.json"];
     let found = names.iter().map(|name| file.with_file_name(name)).find(|file| file.exists())?;

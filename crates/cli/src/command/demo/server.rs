@@ -1,5 +1,5 @@
-//! The MCP server of the demo: one tool, over standard input and output. The program that shows the demo serves it too,
-//! so that there is nothing to install.
+//! The MCP server of the demo: one tool, over standard input and output. The demo's own program serves it, so that
+//! nothing needs to be installed.
 
 use std::io::BufRead;
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
-/// Longer lines are no question of our own client.
+/// Longer lines do not come from our own client.
 const LONGEST: usize = 1 << 20;
 
-/// Answers until nobody asks any more.
+/// Answers requests until the input ends.
 pub(crate) fn run(output: &mut Output) -> Result<u8, Failure> {
     for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| line.len() <= LONGEST) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        // What has no id wants no answer.
+        // A message without an id wants no answer.
         let Some(id) = message.get("id") else { continue };
         let mut answer = json!({"jsonrpc": "2.0", "id": id});
         let (field, value) = match reply(&message) {

@@ -34,7 +34,7 @@ const REPOSITORY: &[(&str, &str)] = &[("greet.sh", "echo 'Helo, world'\n")];
 const SECRETS: &[(&str, &str)] = &[("key", "s3cret\n")];
 const TALK: &[(&str, &str)] = &[("talk.jsonl", include_str!("talk.jsonl"))];
 
-/// The folder that goes with everything in it.
+/// The temporary folder, removed with everything in it.
 pub(super) struct Throwaway(TempDir);
 
 impl Throwaway {
@@ -48,13 +48,13 @@ impl Throwaway {
 }
 
 impl Drop for Throwaway {
-    /// Copies of what was approved are closed to everybody, and only the store can remove them.
+    /// Approved copies are read-only, and only the store can remove them.
     fn drop(&mut self) {
         ContentStore::new(self.path().join("home/.ollm/store")).sweep(&|_| false);
     }
 }
 
-/// A home of its own and a project beside it.
+/// Makes a home for the demo, and a project beside it.
 pub(super) fn furnish(root: &Path, context: &AppContext) -> io::Result<AppContext> {
     let (home, project) = (root.join("home"), root.join("project"));
     write(&home.join(".ollm/hooks"), HOOKS)?;

@@ -1,11 +1,11 @@
-//! The demo as it is told: who said what, what the hooks made of it, and at the end all events in order.
+//! Tells the demo as a story: each speaker's words, the effects of hooks, and then all events in order.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use ollm_agent::{Decision, News, Show};
-use ollm_app::Shared;
+use ollm_app::SharedPort;
 use ollm_app::outcome::{is_shown, to_json};
 use ollm_engine::{Outcome, Skip};
 use ollm_protocol::{Event, EventKind};
@@ -18,27 +18,27 @@ use crate::timeline::{BOLD, DIM, PLAIN, timeline_with};
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
 const CYAN: &str = "\x1b[36m";
-/// The most of a result or an argument that one line shows.
+/// The longest result or argument in one line.
 const LONGEST: usize = 120;
 
-/// Everything that happened so far.
+/// Everything that has happened so far.
 pub(super) struct Story<'o> {
-    pub(super) output: Shared<&'o mut Output>,
+    pub(super) output: SharedPort<&'o mut Output>,
     pub(super) quiet: bool,
-    told: Shared<Told>,
+    told: SharedPort<Told>,
 }
 
 #[derive(Default)]
 struct Told {
     events: Vec<(EventKind, Sign)>,
     json: Vec<Value>,
-    /// Hooks that did not run and that were told of.
+    /// Skipped hooks that were already told.
     skipped: BTreeSet<String>,
     runs: usize,
     prompts: usize,
 }
 
-/// What hooks made of an event.
+/// The effect of hooks on an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Unasked,
@@ -49,15 +49,15 @@ enum Sign {
 
 impl<'o> Story<'o> {
     pub(super) fn new(output: &'o mut Output, quiet: bool) -> Story<'o> {
-        Story { output: Shared::new(output), quiet, told: Shared::default() }
+        Story { output: SharedPort::new(output), quiet, told: SharedPort::default() }
     }
 
-    /// Everything for programs: each event as `ollm hook run` answers it.
+    /// All events as JSON, each as `ollm hook run` prints it.
     pub(super) fn json(&self) -> Vec<Value> {
         self.told.lock().json.clone()
     }
 
-    /// One event and what came of it.
+    /// Adds one event and its outcome.
     pub(super) fn hear(&self, event: &Event, decision: &Decision, outcome: &Outcome) {
         let ran = outcome.reports.iter().filter(|report| is_shown(report)).count();
         let skipped = {
@@ -65,7 +65,7 @@ impl<'o> Story<'o> {
             told.events.push((event.kind, Sign::of(decision, ran)));
             told.runs += ran;
             told.json.push(to_json(outcome));
-            // That somebody refused before is news each time; that nobody approved a hook, only once.
+            // A refusal is always news; a missing approval is news only once.
             let mut is_news =
                 |skip: &&Skip| !skip.reason.needs_approval() || told.skipped.insert(skip.hook.id().to_owned());
             outcome.skipped.iter().filter(|skip| is_news(skip)).collect::<Vec<_>>()
@@ -89,12 +89,12 @@ impl<'o> Story<'o> {
 
     fn say(&self, text: &str) {
         if !self.quiet {
-            // A reader that went away misses the rest of the story, and that is all.
+            // A reader that went away misses the rest of the story, which is no failure.
             let _ = self.output.lock().text(text);
         }
     }
 
-    /// All events in order, and what there was of everything.
+    /// All events in order, and totals.
     pub(super) fn summary(&self, took: Duration) -> String {
         let told = self.told.lock();
         let count = |sign: Sign| told.events.iter().filter(|(_, seen)| *seen == sign).count();
@@ -106,7 +106,7 @@ impl<'o> Story<'o> {
             count(Sign::Changed),
             count(Sign::Refused),
         );
-        let _ = write!(text, "{DIM}· nobody asked{PLAIN}  {}", Sign::Ran.mark("hooks ran"));
+        let _ = write!(text, "{DIM}· no question{PLAIN}  {}", Sign::Ran.mark("hooks ran"));
         let _ = writeln!(text, "  {}  {}", Sign::Changed.mark("changed"), Sign::Refused.mark("refused"));
         for (kind, sign) in told.events.iter().filter(|(kind, _)| *kind != EventKind::Notification) {
             let begins = matches!(
@@ -148,7 +148,7 @@ impl Sign {
     }
 }
 
-/// What an event is about.
+/// The subject of an event.
 fn title(event: &Event) -> String {
     match (event.text("tool_name"), event.text("path")) {
         (Some(tool), _) => {

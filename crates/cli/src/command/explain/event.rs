@@ -1,19 +1,19 @@
-//! Every hook there is, as an event finds it: what would run in which order, and the first reason why the others would not.
+//! Explains an event: which hooks would run and in which order, and the first reason why each other hook would not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, Forecast, Step, unsent_events};
-use ollm_engine::{Reason, Skip};
-use ollm_protocol::{Event, EventKind, Hook};
+use ollm_app::{App, Forecast, unsent_events};
+use ollm_engine::{ForecastStep, Reason, Skip};
+use ollm_protocol::{Event, EventKind, Hook, Origin};
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Map, Value, json};
 
-use super::place;
-use crate::command::hook::given_event;
+use super::{place, rules};
+use crate::command::hook::{given_event, narrowed};
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::{Output, shown_width};
 use crate::problem;
 use crate::timeline::{BOLD, DIM, PLAIN};
 
@@ -48,7 +48,9 @@ pub(super) fn run(
     if !app.problems.is_empty() {
         text.push_str("\nnot loaded, or not as written\n");
     }
-    app.problems.iter().for_each(|problem| text.push_str(&problem::render(problem)));
+    app.problems
+        .iter()
+        .for_each(|problem| text.push_str(&problem::render(problem, shown_width().unwrap_or(usize::MAX))));
     output.text(&text)
 }
 
@@ -64,7 +66,7 @@ fn planned(forecast: &Forecast) -> impl Iterator<Item = &Hook> {
     forecast.stages.iter().flatten().map(|step| &*step.hook)
 }
 
-/// The hooks of other events, by what they wait for.
+/// The hooks of other events, by the events that they wait for.
 fn others(forecast: &Forecast, app: &App) -> BTreeMap<&'static str, Vec<Arc<Hook>>> {
     let is_other = |hook: &Arc<Hook>| !hook.events.contains(&forecast.event);
     let mut found: BTreeMap<&'static str, Vec<Arc<Hook>>> = BTreeMap::new();
@@ -80,37 +82,32 @@ fn describe(forecast: &Forecast, event: &Event, app: &App, text: &mut String) {
     let _ =
         writeln!(text, "\n{BOLD}{}{PLAIN}", if count == 0 { "no hook would run" } else { "would run, in this order" });
     for (number, stage) in forecast.stages.iter().enumerate() {
-        for Step { hook, failure } in stage {
+        for ForecastStep { hook, failure } in stage {
             let at_once = if stage.len() > 1 { ", at once with others" } else { "" };
             let _ = writeln!(text, "  {}. {}{at_once}", number + 1, one_line(hook.id()));
-            declared(hook, text);
-            rules(hook, text);
-            if let Some(why) = failure {
-                let _ = writeln!(text, "       fails without running: {}", one_line(why));
-            }
+            told(hook, failure.as_deref(), app, text);
         }
     }
     if !forecast.depends.is_empty() {
         let _ = writeln!(text, "\n{BOLD}would run for some{PLAIN}");
     }
-    for hook in &forecast.depends {
-        let _ = writeln!(text, "  {}  for {}", one_line(hook.id()), one_line(&hook.matcher.text()));
-        declared(hook, text);
-        rules(hook, text);
+    for ForecastStep { hook, failure } in &forecast.depends {
+        let _ = writeln!(text, "  {}  {}", one_line(hook.id()), one_line(&narrowed(hook)));
+        told(hook, failure.as_deref(), app, text);
     }
     if !forecast.skipped.is_empty() {
         let _ = writeln!(text, "\n{BOLD}would not run{PLAIN}");
     }
-    for Skip { hook, reason, detail } in &forecast.skipped {
+    for Skip { hook, reason, detail, .. } in &forecast.skipped {
         let _ = writeln!(text, "  {}  {}: {}", one_line(hook.id()), reason.name(), one_line(detail));
         if *reason == Reason::Condition {
             condition(hook, event, app, text);
         }
-        declared(hook, text);
+        declared(&place::of_reason(hook, *reason, app), text);
     }
 }
 
-/// What a hook's condition looks at, and what that is.
+/// A hook's condition, and the values it reads.
 pub(super) fn condition(hook: &Hook, event: &Event, app: &App, text: &mut String) {
     for (name, value) in app.engine.condition_values(hook, event) {
         let value = value.map_or_else(|| "not there".to_owned(), |value| cut(&value, LONGEST_VALUE).into_owned());
@@ -118,29 +115,28 @@ pub(super) fn condition(hook: &Hook, event: &Event, app: &App, text: &mut String
     }
 }
 
-fn declared(hook: &Hook, text: &mut String) {
-    if let Some(place) = place::place(hook) {
+/// A place and its lines.
+pub(super) fn declared(origin: &Origin, text: &mut String) {
+    if let Some(place) = place::shown(origin) {
         let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&place));
     }
-    if let Some(line) = place::line(hook) {
+    for line in place::lines(origin) {
         let _ = writeln!(text, "       {DIM}{line}{PLAIN}");
     }
 }
 
-/// What applies to a hook, and who says so.
-fn rules(hook: &Hook, text: &mut String) {
-    let _ = writeln!(
-        text,
-        "       {} dialect; {} priority; at most {:?} (from the {}); if it fails: {} (from the {}); scope {} (from the {})",
-        hook.dialect.name(),
-        hook.spec.priority.name(),
-        hook.timeout.value,
-        hook.timeout.basis.name(),
-        hook.on_failure.value.name(),
-        hook.on_failure.basis.name(),
-        hook.reach.value.name(),
-        hook.reach.basis.name(),
-    );
+/// Where a hook is declared, what applies to it and by which origin, and why it fails without running.
+fn told(hook: &Hook, failure: Option<&str>, app: &App, text: &mut String) {
+    declared(&hook.spec.origin, text);
+    let rules = rules::rules(hook, app);
+    let listed = rules.iter().map(|rule| format!("{} {} (from the {})", rule.name, one_line(&rule.value), rule.from));
+    let _ = writeln!(text, "       {}", listed.collect::<Vec<_>>().join("; "));
+    for line in rules.iter().flat_map(|rule| rule.said(app)) {
+        let _ = writeln!(text, "       {DIM}{}{PLAIN}", one_line(&line));
+    }
+    if let Some(why) = failure {
+        let _ = writeln!(text, "       fails without running: {}", one_line(why));
+    }
 }
 
 fn to_json(
@@ -153,14 +149,18 @@ fn to_json(
     let mut hooks = Vec::new();
     for (number, stage) in forecast.stages.iter().enumerate() {
         for step in stage {
-            hooks.push(entry(&step.hook, "runs", [("stage", json!(number + 1)), ("failure", json!(step.failure))]));
+            let more = [("stage", json!(number + 1)), ("failure", json!(step.failure))];
+            hooks.push(entry(&step.hook, "runs", more, app));
         }
     }
-    for hook in &forecast.depends {
-        hooks.push(entry(hook, "depends", [("matcher", json!(hook.matcher.text())), ("failure", Value::Null)]));
+    for ForecastStep { hook, failure } in &forecast.depends {
+        hooks.push(entry(hook, "depends", [("matcher", json!(hook.matcher.text())), ("failure", json!(failure))], app));
     }
-    for Skip { hook, reason, detail } in &forecast.skipped {
-        let mut skipped = entry(hook, "skipped", [("reason", json!(reason.name())), ("detail", json!(detail))]);
+    for Skip { hook, reason, detail, .. } in &forecast.skipped {
+        let mut skipped = entry(hook, "skipped", [("reason", json!(reason.name())), ("detail", json!(detail))], app);
+        if let Some(entry) = skipped.as_object_mut() {
+            entry.insert("reasonAt".to_owned(), place::json_of(&place::of_reason(hook, *reason, app)));
+        }
         if let (Reason::Condition, Some(entry)) = (reason, skipped.as_object_mut()) {
             let values = app.engine.condition_values(hook, event).into_iter();
             let read = |value: Option<String>| value.and_then(|value| serde_json::from_str(&value).ok());
@@ -184,7 +184,7 @@ fn to_json(
     })
 }
 
-fn entry(hook: &Hook, state: &str, more: [(&str, Value); 2]) -> Value {
+fn entry(hook: &Hook, state: &str, more: [(&str, Value); 2], app: &App) -> Value {
     let mut value = json!({
         "id": hook.id(),
         "name": hook.spec.name,
@@ -194,6 +194,8 @@ fn entry(hook: &Hook, state: &str, more: [(&str, Value); 2]) -> Value {
         "timeoutFrom": hook.timeout.basis.name(),
         "onFailure": hook.on_failure.value.name(),
         "onFailureFrom": hook.on_failure.basis.name(),
+        "fromConfiguration": rules::to_json(hook, app),
+        "fromHook": rules::own_to_json(hook, app),
     });
     if let Some(map) = value.as_object_mut() {
         map.extend(more.map(|(name, value)| (name.to_owned(), value)));

@@ -1,26 +1,27 @@
-//! How an earlier verdict came about, step by step.
+//! Explains how an earlier verdict came about, step by step.
 
 use std::fmt::Write;
 
 use ollm_app::App;
-use ollm_app::trace::{HookRun, Record, at};
+use ollm_app::trace::{HookRun, Record, at, event_of};
+use ollm_engine::Reason;
 use ollm_protocol::{Event, EventKind, Source};
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::event::condition;
+use super::event::{self, condition};
 use super::place;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::timeline::{BOLD, DIM, PLAIN};
 
-/// Stronger words come later: of two, the stronger one holds.
+/// Later words are stronger; of two words the stronger one holds.
 const FLOWS: [&str; 5] = ["no_opinion", "allow", "ask", "block", "halt"];
 
 /// One hook's part in the verdict.
 struct Fold<'r> {
     run: HookRun<'r>,
-    /// What the verdict was after it.
+    /// The verdict after this hook.
     after: &'static str,
     decided: bool,
 }
@@ -53,6 +54,31 @@ fn declared(id: &str, app: &App) -> String {
     }
 }
 
+/// Where a hook is declared, or where it is said why it did not run, with the lines.
+fn shown(id: &str, reason: &str, app: &App, text: &mut String) {
+    match app.hook(id).ok().filter(|hook| place::place(hook).is_some()) {
+        Some(hook) => {
+            let reason = REASONS.into_iter().find(|known| known.name() == reason);
+            let origin = reason.map(|reason| place::of_reason(&hook, reason, app));
+            event::declared(origin.as_ref().unwrap_or(&hook.spec.origin), text);
+        }
+        None => {
+            let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&declared(id, app)));
+        }
+    }
+}
+
+/// The reasons that a file can give why a hook did not run.
+const REASONS: [Reason; 7] = [
+    Reason::Disabled,
+    Reason::Matcher,
+    Reason::Pattern,
+    Reason::Condition,
+    Reason::RateLimited,
+    Reason::Requires,
+    Reason::Scope,
+];
+
 fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
     let subject = one_line(record.text("subject"));
     let mut text =
@@ -65,8 +91,12 @@ fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
             format!("the verdict stays {after}")
         };
         let (id, status, flow) = (one_line(run.id), one_line(run.status), one_line(run.flow));
-        let _ = writeln!(text, "  {}. {id}  {status}, says {flow}: {effect}", number + 1);
-        let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&declared(run.id, app)));
+        let parts: Vec<String> = run.parts().map(one_line).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!("; it gives {}", parts.join(", ")) };
+        // A failed hook says nothing; `onFailure` or the dialect decides what its failure means.
+        let says = if matches!(run.status, "failed" | "timeout") { "which counts as" } else { "says" };
+        let _ = writeln!(text, "  {}. {id}  {status}, {says} {flow}: {effect}{parts}", number + 1);
+        shown(run.id, "", app, &mut text);
         if let Some(error) = run.error {
             let _ = writeln!(text, "       error: {}", one_line(error));
         }
@@ -78,9 +108,9 @@ fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
         if let (Ok(hook), "condition", Some(event)) = (app.hook(&field("id")), &*field("reason"), &event) {
             condition(&hook, event, app, &mut text);
         }
-        // All hooks of a project together are declared in no one place.
+        // The entry for all hooks of a project together has no single declaration to show.
         if field("id") != Source::Workspace.name() {
-            let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&declared(&field("id"), app)));
+            shown(&field("id"), &field("reason"), app, &mut text);
         }
     }
     let flow = record.verdict("flow").as_str().unwrap_or("?");
@@ -102,14 +132,14 @@ fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
 fn known_event(record: &Record) -> Option<Event> {
     let kind = EventKind::from_name(record.text("event"))?;
     let data = at(&record.value, "data").as_object().cloned().unwrap_or_default();
-    Some(record.event().unwrap_or(Event { kind, data }))
+    Some(record.event().unwrap_or_else(|_| event_of(kind, &data)))
 }
 
 fn to_json(record: &Record, folds: &[Fold<'_>], app: &App) -> Value {
     let fold = |Fold { run, after, decided }: &Fold<'_>| {
         json!({
             "id": run.id, "status": run.status, "flow": run.flow, "error": run.error,
-            "declared": declared(run.id, app), "decided": decided, "verdict": after,
+            "declared": declared(run.id, app), "decided": decided, "verdict": after, "parts": run.parts().collect::<Vec<_>>(),
         })
     };
     json!({

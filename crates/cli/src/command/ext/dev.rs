@@ -9,27 +9,26 @@ use ollm_app::dev::DevSession;
 use ollm_protocol::Code;
 use ollm_store::one_line;
 
-use crate::ask::{Chosen, YES};
+use crate::ask::{PickedChoice, YES};
 use crate::command::hook::{cases_text, stamps};
 use crate::error::Failure;
 use crate::interrupt::Stop;
 use crate::output::Output;
-use crate::problem;
 
 /// How often to look for changes.
 const PERIOD: Duration = Duration::from_millis(300);
 /// More files of an extension are not looked at.
 const MOST_FILES: usize = 5000;
 
-/// Never ends by itself.
+/// Runs until it is interrupted.
 pub(super) fn run(folder: &Path, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let session = DevSession::open(folder, context)?;
     let root = one_line(&session.root.display().to_string());
     let question = format!("Run the hooks in {root} as they are, and as they change, until you end this?");
     match output.asker().choose(&question, YES, &|| false) {
-        Chosen::One(()) => {}
-        Chosen::No => return Err(Failure::new(Code::Declined, "nothing ran, because you did not say yes")),
-        Chosen::Nobody => {
+        PickedChoice::One(()) => {}
+        PickedChoice::No => return Err(Failure::new(Code::Declined, "nothing ran, because you did not say yes")),
+        PickedChoice::Nobody => {
             return Err(Failure::new(Code::NobodyToAsk, "this runs only on a terminal, where a person can be asked")
                 .hint("`ollm ext validate` and `ollm ext test` run anywhere"));
         }
@@ -37,7 +36,7 @@ pub(super) fn run(folder: &Path, context: &AppContext, output: &mut Output) -> R
     let stop = Stop::listen();
     loop {
         let before = stamps(&files(&session.root));
-        // What is wrong now may be right after the next change.
+        // A failure now may be gone after the next change.
         if let Err(failure) = round(&session, context, output) {
             output.failure(&failure);
         }
@@ -54,7 +53,7 @@ pub(super) fn run(folder: &Path, context: &AppContext, output: &mut Output) -> R
 fn round(session: &DevSession, context: &AppContext, output: &mut Output) -> Result<(), Failure> {
     let round = session.round(context)?;
     for problem in &round.problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     if round.problems.is_empty() {
         output.tell(&format!("nothing is wrong with `{}`", one_line(&round.name)));

@@ -3,15 +3,14 @@
 use ollm_app::extension_review::brings;
 use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, Problem, SettingValue, State, is_package, validate_extension};
+use ollm_catalog::{Extension, ExtensionState, Problem, SettingValue, is_package, validate_extension};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
-use super::{Approved, approved, list, named};
+use super::{ExtensionApproval, approved, list, named};
 use crate::command::config::problem_entry;
 use crate::error::{Failure, OK};
 use crate::output::Output;
-use crate::problem;
 use crate::table;
 
 pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -29,7 +28,7 @@ pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut 
     }
     output.text(&escape_for_people(&text(extension, &state, context)))?;
     for problem in &problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     if extension.is_broken() {
         app.going_on(context).iter().for_each(|text| output.tell(text));
@@ -49,20 +48,20 @@ fn problems_of(extension: &Extension, app: &App) -> Vec<Problem> {
     own.chain(extension.skills().1).collect()
 }
 
-/// The extension in a folder that nothing is loaded from: one to be installed, also a package of another agent.
+/// The extension in a folder that nothing is loaded from: one to be installed, or a package of another agent.
 fn folder(target: &str, context: &AppContext, app: &App) -> Option<(Extension, Vec<Problem>)> {
     let path = context.cwd.join(target).canonicalize().ok().filter(|path| is_package(path))?;
     if app.extensions.iter().any(|one| one.name == target || one.root == path) {
         return None;
     }
     let (mut extension, problems) = validate_extension(&path, &app.rules);
-    if extension.state == State::On {
-        extension.state = State::Off("it is not installed".to_owned());
+    if extension.state == ExtensionState::On {
+        extension.state = ExtensionState::Off("it is not installed".to_owned());
     }
     Some((extension, problems))
 }
 
-fn details(extension: &Extension, state: &Approved, problems: &[Problem], context: &AppContext) -> Value {
+fn details(extension: &Extension, state: &ExtensionApproval, problems: &[Problem], context: &AppContext) -> Value {
     let manifest = &extension.manifest;
     let mut value = list::entry(extension, state);
     let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
@@ -104,7 +103,7 @@ fn details(extension: &Extension, state: &Approved, problems: &[Problem], contex
             "notLoaded": one.record.left,
             "pinned": pins(context).unwrap_or_default().remove(&extension.name),
         })),
-        "off": match &extension.state { State::Off(why) => Some(why), _ => None },
+        "off": match &extension.state { ExtensionState::Off(why) => Some(why), _ => None },
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more) {
         map.extend(more);
@@ -125,11 +124,11 @@ fn setting(one: &SettingValue, context: &AppContext) -> Value {
     })
 }
 
-pub(super) fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String {
+pub(super) fn text(extension: &Extension, state: &ExtensionApproval, context: &AppContext) -> String {
     let standing = match &extension.state {
-        State::On if state.exposed => "unsafe".to_owned(),
-        State::On => "on".to_owned(),
-        State::Off(why) | State::Failed(why) => why.clone(),
+        ExtensionState::On if state.exposed => "unsafe".to_owned(),
+        ExtensionState::On => "on".to_owned(),
+        ExtensionState::Off(why) | ExtensionState::Failed(why) => why.clone(),
     };
     let mut rows = brings(extension);
     rows.extend(extension.form.map(|form| ("form", format!("a {form}"))));
@@ -142,7 +141,7 @@ pub(super) fn text(extension: &Extension, state: &Approved, context: &AppContext
     table::pairs(&rows)
 }
 
-/// Where it was installed from, and what it is held to.
+/// The source of its installation, and its pin.
 fn installation(extension: &Extension, context: &AppContext) -> Vec<(&'static str, String)> {
     let Some(one) = installed_as(&extension.name, context).filter(|one| one.folder == extension.root) else {
         return Vec::new();

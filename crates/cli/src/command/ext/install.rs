@@ -1,4 +1,4 @@
-//! `ollm ext install`: gets an extension, shows what it brings, and puts exactly that in place.
+//! `ollm ext install`: gets an extension, shows what it brings, and installs exactly that.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ollm_app::approving::{Together, Uncovered};
 use ollm_app::extension_review::{additions, brings, title};
 use ollm_app::install::{
-    Downgrade, Holding, Installed, Order, PackageSource, Placed, Prepared, Reach, Staged, commit, missing_extensions,
-    prepare,
+    Downgrade, Holding, InstalledExtension, Order, PackageSource, PlacedExtension, PreparedInstall, Reach, Staged,
+    commit, missing_extensions, prepare,
 };
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::trust::{ask_person, by_digest, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
-use crate::ask::{Chosen, YES};
+use crate::ask::{PickedChoice, YES};
 use crate::command::review::ask_unless;
 use crate::error::{Failure, OK};
 use crate::interrupt::Interruption;
@@ -47,24 +47,24 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
     };
     match carry_out(&order, *acceptance, context, output)? {
-        Carried::Current(installed) => {
+        CarriedOut::Current(installed) => {
             output.tell(&format!("`{}` {} is installed already", installed.name, installed.version));
             output.changed(json!({"name": installed.name, "version": installed.version, "changed": false}));
         }
-        Carried::Done(entries) => entries.into_iter().for_each(|entry| output.changed(entry)),
+        CarriedOut::Done(entries) => entries.into_iter().for_each(|entry| output.changed(entry)),
     }
     Ok(OK)
 }
 
-/// What came of an order.
-pub(super) enum Carried {
+/// The result of a request.
+pub(super) enum CarriedOut {
     /// Exactly this is installed already.
-    Current(Box<Installed>),
-    /// What a program is told of each package; the one that was ordered is the last.
+    Current(Box<InstalledExtension>),
+    /// The JSON of each installed package; the requested one is the last.
     Done(Vec<Value>),
 }
 
-/// A package that was shown, and is in place unless nothing is to be changed.
+/// A package that was shown. It is installed, unless this is a dry run.
 struct Arrived {
     name: String,
     folder: PathBuf,
@@ -74,23 +74,23 @@ struct Arrived {
     entry: Value,
 }
 
-/// Gets a package and what it needs, shows all of it, has it accepted, and puts all of it in place, or nothing. On a terminal it is
-/// approved then.
+/// Gets a package and its needs, shows everything, asks the person to accept it, and installs all of it or nothing. On
+/// a terminal it is approved afterwards.
 pub(super) fn carry_out(
     order: &Order,
     acceptance: Acceptance,
     context: &AppContext,
     output: &mut Output,
-) -> Result<Carried, Failure> {
+) -> Result<CarriedOut, Failure> {
     let app = App::load_as_is(context)?;
     let interruption = Interruption::hold(output.asker());
     let placed = Gathering::new(&interruption, &app).and_then(|gathering| gathering.place(order, acceptance, output));
-    // Nothing lies aside any more, so that we can end.
+    // No package is staged any more, so we can end.
     let arrived = match (placed, interruption.failure()) {
         (Err(_), Some(end)) => return Err(Failure { message: "interrupted: nothing was installed".to_owned(), ..end }),
         (Ok(_), Some(end)) => return Err(end),
         (Err(failure), None) => return Err(failure),
-        (Ok(Err(current)), None) => return Ok(Carried::Current(current)),
+        (Ok(Err(current)), None) => return Ok(CarriedOut::Current(current)),
         (Ok(Ok(arrived)), None) => arrived,
     };
     drop(interruption);
@@ -100,10 +100,10 @@ pub(super) fn carry_out(
     } else {
         arrived.into_iter().map(finished).collect::<Result<_, _>>()?
     };
-    Ok(Carried::Done(entries))
+    Ok(CarriedOut::Done(entries))
 }
 
-/// Packages that lie aside together: what a package needs, and last the package.
+/// Packages that are staged together: the needed ones first, and last the requested one.
 struct Gathering<'a> {
     holding: Arc<Holding>,
     interruption: &'a Interruption,
@@ -123,7 +123,7 @@ impl<'a> Gathering<'a> {
         order: &Order,
         acceptance: Acceptance,
         output: &mut Output,
-    ) -> Result<Result<Vec<Arrived>, Box<Installed>>, Failure> {
+    ) -> Result<Result<Vec<Arrived>, Box<InstalledExtension>>, Failure> {
         if let Some(current) = self.gather(order, &[], output)? {
             return Ok(Err(current));
         }
@@ -146,10 +146,8 @@ impl<'a> Gathering<'a> {
         if acceptance.dry_run {
             return Ok(Ok(arrived));
         }
-        for (one, Placed { installed, unsettled }) in arrived.iter_mut().zip(commit(&self.packages)?) {
-            if let Some(why) = unsettled {
-                output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", installed.name));
-            }
+        for (one, placed) in arrived.iter_mut().zip(commit(&self.packages)?) {
+            let installed = told_if_unsettled(placed, output);
             output.line(&one_line(&format!("{} {} is installed", installed.name, installed.version)))?;
             one.folder = installed.folder;
         }
@@ -163,10 +161,10 @@ impl<'a> Gathering<'a> {
         order: &Order,
         needing: &[&str],
         output: &mut Output,
-    ) -> Result<Option<Box<Installed>>, Failure> {
+    ) -> Result<Option<Box<InstalledExtension>>, Failure> {
         let staged = match self.fetch(order, output)? {
-            Prepared::Staged(staged) => *staged,
-            Prepared::Current(installed) => return Ok(Some(installed)),
+            PreparedInstall::Staged(staged) => *staged,
+            PreparedInstall::Current(installed) => return Ok(Some(installed)),
         };
         let name = staged.extension.name.clone();
         if staged.replaces.is_some() && !needing.is_empty() {
@@ -181,7 +179,8 @@ impl<'a> Gathering<'a> {
         Ok(None)
     }
 
-    /// Says what a package needs and is not there, and how its index would install that. What cannot be had there ends it.
+    /// The requests for the missing needs of a package, which the person is told. Fails if its index does not have one
+    /// of them.
     fn orders_of_needs(
         &self,
         staged: &Staged,
@@ -214,7 +213,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Gets a package, and shows how far that is.
-    fn fetch(&self, order: &Order, output: &mut Output) -> Result<Prepared, Failure> {
+    fn fetch(&self, order: &Order, output: &mut Output) -> Result<PreparedInstall, Failure> {
         let mut bar = output.progress();
         let prepared =
             prepare(order, &self.holding, self.app, &mut |what, done, total| self.step(&mut bar, what, done, total));
@@ -227,7 +226,7 @@ impl<'a> Gathering<'a> {
         if self.interruption.came() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Has a person accept the plan of a package. `--yes` accepts it for scripts, and approves nothing.
+    /// Asks a person to accept the plan of a package. `--yes` accepts it for scripts, and approves nothing.
     fn accept(
         &self,
         staged: &Staged,
@@ -259,7 +258,15 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// On a terminal has approved what was put in place. Gives back what a program is told.
+/// The installed extension, after the person was told about an unfinished clean-up.
+pub(super) fn told_if_unsettled(placed: PlacedExtension, output: &mut Output) -> InstalledExtension {
+    if let Some(why) = placed.unsettled {
+        output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", placed.installed.name));
+    }
+    placed.installed
+}
+
+/// On a terminal, asks for the approval of an installed package. Returns its JSON.
 fn finish(
     arrived: Arrived,
     acceptance: Acceptance,
@@ -271,12 +278,12 @@ fn finish(
         entry.insert("changed".to_owned(), true.into());
     }
     let app = App::load_as_is(context)?;
-    // Where no extension is loaded, or another one has its name, it waits; the plan has said so.
+    // If the extension is not loaded, or another one has its name, the approval waits; the plan has said so.
     if app.extensions.get(&name).is_none_or(|one| one.root != folder) {
         return Ok(entry);
     }
     approve(&name, digest, verified.as_deref(), acceptance, &app, output)?;
-    // An approval counts for who reads the approvals anew.
+    // An approval counts only for an application that reads the approvals anew.
     let app = App::load_as_is(context)?;
     let extension = named(&name, &app)?;
     if let Some(why) = extension.error() {
@@ -290,12 +297,12 @@ fn finish(
     Ok(entry)
 }
 
-/// Goes on only if a person said yes.
-pub(super) fn go_on(chosen: Chosen<()>, otherwise: &str) -> Result<(), Failure> {
+/// Fails unless a person said yes.
+pub(super) fn go_on(chosen: PickedChoice<()>, otherwise: &str) -> Result<(), Failure> {
     match chosen {
-        Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Code::NotConfirmed, format!("{otherwise}, because you did not say yes"))),
-        Chosen::Nobody => {
+        PickedChoice::One(()) => Ok(()),
+        PickedChoice::No => Err(Failure::new(Code::NotConfirmed, format!("{otherwise}, because you did not say yes"))),
+        PickedChoice::Nobody => {
             let message = format!("{otherwise}: there is no terminal to ask on");
             Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` accepts what is shown, and approves nothing"))
         }
@@ -317,7 +324,7 @@ fn approve(
     }
     let waits = format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest));
     let may_ask = output.asker().is_there() && !acceptance.yes;
-    // Where only a person approves, no configuration does so in their place.
+    // If only a person may approve, the configuration cannot do it.
     let is_vouched = verified.is_some() && refuse_approval("extensions", Some("verified"), app.context()).is_ok();
     if !is_vouched && !may_ask {
         output.tell(&waits);
@@ -331,7 +338,7 @@ fn approve(
     if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
     } else if let Err(failure) = ask_person(name, &whole, output) {
-        // It stays installed, as was accepted before.
+        // The package stays installed, because it was accepted before.
         output.tell(&failure.message);
         output.tell(&waits);
         return Ok(());

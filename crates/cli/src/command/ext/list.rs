@@ -5,22 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, Index, Problem, SettingValue, State, validate_extension};
+use ollm_catalog::{Extension, ExtensionState, Index, Problem, SettingValue, validate_extension};
 use ollm_protocol::Layer;
 use ollm_protocol::units::counted;
 use serde_json::{Value, json};
 
-use super::{Approved, approved, scope};
+use super::{ExtensionApproval, approved, scope};
 use crate::error::{Failure, OK};
 use crate::output::{Output, shown};
-use crate::problem;
 use crate::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
     let strays = strays(&app, context);
     let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray));
-    let rows: Vec<(&Extension, Approved)> = all.map(|one| (one, approved(one, &app))).collect();
+    let rows: Vec<(&Extension, ExtensionApproval)> = all.map(|one| (one, approved(one, &app))).collect();
     app.engine.trust.remember();
     Index::load(&context.extension_names()).remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
@@ -36,7 +35,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
     }
-    // Who switched all of them off knows that there are none.
+    // A person who switched all of them off knows that there are none.
     if !rows.is_empty() || app.extensions_off().is_none() {
         output.text(&table(&rows))?;
     }
@@ -44,7 +43,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     let of_manifests = app.problems.iter().filter(of_one);
     let of_strays = strays.iter().flat_map(|(_, problems)| problems);
     for problem in app.problems_around_extensions(context).chain(of_manifests).chain(&of_skills).chain(of_strays) {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     for (extension, why) in rows.iter().filter_map(|(one, state)| Some((one, state.problem.as_ref()?))) {
         output.tell(&format!("extension `{}`: {why}", extension.name));
@@ -104,7 +103,7 @@ fn setting(one: &SettingValue) -> SettingOverview {
     }
 }
 
-/// Folders beside the extensions that have something in them, but no manifest: somebody forgot it, or lost it.
+/// Folders beside the extensions that have something in them, but no manifest: it was forgotten or lost.
 pub(super) fn strays(app: &App, context: &AppContext) -> Vec<(Extension, Vec<Problem>)> {
     if app.extensions_off().is_some() {
         return Vec::new();
@@ -133,7 +132,7 @@ pub(super) fn strays(app: &App, context: &AppContext) -> Vec<(Extension, Vec<Pro
 }
 
 /// One extension as a program reads it.
-pub(super) fn entry(extension: &Extension, state: &Approved) -> Value {
+pub(super) fn entry(extension: &Extension, state: &ExtensionApproval) -> Value {
     let manifest = &extension.manifest;
     let (skills, _) = extension.skills();
     let readable = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -156,7 +155,7 @@ pub(super) fn entry(extension: &Extension, state: &Approved) -> Value {
     })
 }
 
-fn table(rows: &[(&Extension, Approved)]) -> String {
+fn table(rows: &[(&Extension, ExtensionApproval)]) -> String {
     if rows.is_empty() {
         return "There are no extensions. `ollm ext new NAME` writes one to begin with.\n".to_owned();
     }
@@ -175,12 +174,12 @@ fn table(rows: &[(&Extension, Approved)]) -> String {
     table::table(head, body)
 }
 
-fn standing(extension: &Extension, state: &Approved) -> &'static str {
+fn standing(extension: &Extension, state: &ExtensionApproval) -> &'static str {
     match &extension.state {
-        State::On if state.exposed => "unsafe",
-        State::On => "on",
-        State::Off(_) => "off",
-        State::Failed(_) => "failed",
+        ExtensionState::On if state.exposed => "unsafe",
+        ExtensionState::On => "on",
+        ExtensionState::Off(_) => "off",
+        ExtensionState::Failed(_) => "failed",
     }
 }
 

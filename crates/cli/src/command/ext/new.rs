@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ollm_app::AppContext;
 use ollm_app::scaffold::{Scaffold, write_new};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::check_extension_name;
 use ollm_protocol::Code;
 use ollm_shell::shell_word;
@@ -20,10 +20,13 @@ pub(super) fn run(arguments: &NewExtension, context: &AppContext, output: &mut O
         Failure::new(Code::InvalidValue, format!("`{name}` cannot be the name of an extension")).hint(why)
     })?;
     let folder = folder(arguments, context)?.join(name);
+    if folder.starts_with(&context.places.home) {
+        refuse_agents(context, "write extensions of the user")?;
+    }
     let scaffold = Scaffold { name, purpose: purpose.clone(), language: *language };
     for path in write_new(&folder, &scaffold.extension())? {
         output.changed(json!({"file": path.to_string_lossy()}));
-        output.line(&path.display().to_string())?;
+        output.data(&path.display().to_string())?;
     }
     let validate = format!("ollm ext validate {}", shell_word(&folder.display().to_string()));
     let next = [language.install_command(&folder, name), Some(validate)].into_iter().flatten();

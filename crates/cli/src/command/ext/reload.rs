@@ -1,11 +1,11 @@
-//! `ollm ext reload`: reads extensions anew and tells what differs from what was approved.
+//! `ollm ext reload`: reads extensions again and reports differences from the approved state.
 //!
-//! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
-//! itself.
+//! Every command reads everything at its start, so no process needs to be told. Long-lived processes notice changes
+//! themselves.
 
 use ollm_app::extension_review::additions;
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, State};
+use ollm_catalog::{Extension, ExtensionState};
 use ollm_store::one_line;
 
 use super::{approved, named};
@@ -38,8 +38,10 @@ pub(super) fn run(name: Option<&str>, context: &AppContext, output: &mut Output)
 fn line(extension: &Extension, app: &App) -> String {
     let name = &extension.name;
     match &extension.state {
-        State::On => format!("{name} {} is on, {}", extension.manifest.version, approved(extension, app).trust),
-        State::Off(why) => format!("{name} {} is off: {why}", extension.manifest.version),
-        State::Failed(why) => format!("{name} cannot be loaded: {why}"),
+        ExtensionState::On => {
+            format!("{name} {} is on, {}", extension.manifest.version, approved(extension, app).trust)
+        }
+        ExtensionState::Off(why) => format!("{name} {} is off: {why}", extension.manifest.version),
+        ExtensionState::Failed(why) => format!("{name} cannot be loaded: {why}"),
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
     let here = installed(context);
     let version = |hit: &Hit| here.iter().find(|one| one.name == hit.entry.name).map(|one| one.version.as_str());
     if arguments.json {
-        return output.pretty_json(&hits.iter().map(|hit| entry(hit, version(hit))).collect());
+        output.pretty_json(&hits.iter().map(|hit| entry(hit, version(hit))).collect())?;
+        return Ok(if hits.is_empty() { FINDING } else { OK });
     }
     if hits.is_empty() {
         output.tell(&format!("no index has anything about `{query}`"));

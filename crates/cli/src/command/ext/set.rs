@@ -1,4 +1,5 @@
-//! `ollm ext set`: settings of an extension. Sensitive ones are kept apart from the configuration, for their owner alone.
+//! `ollm ext set`: sets an extension's settings. Sensitive ones are stored outside the configuration, readable only by
+//! their owner.
 
 use std::io::Read;
 
@@ -22,7 +23,7 @@ pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut O
     refuse_agents(context, "change settings of extensions")?;
     let app = App::load(context)?;
     let extension = named(&arguments.name, &app)?;
-    // All of them are looked at before the first is kept.
+    // All values are checked before the first one is stored.
     let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
     if arguments.set.iter().filter(|assignment| assignment.ends_with("=-")).count() > 1 {
         return Err(Failure::usage("only one setting can be read from standard input"));
@@ -65,7 +66,7 @@ pub(crate) fn through_config(
     let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
     let app = App::load(context).ok()?;
     let extension = app.extensions.get(name)?;
-    // What a broken manifest declares is not known, and what nobody declares may be taken away.
+    // The settings of a broken manifest are unknown. A setting that is no longer declared may still be removed.
     if extension.setting(key).is_none() && (extension.is_broken() || value.is_none()) {
         return None;
     }
@@ -113,7 +114,7 @@ fn read(spec: &SettingSpec, value: &str) -> Result<Value, Failure> {
     spec.read(value).map_err(|why| Failure::new(Code::InvalidValue, format!("{why}; nothing was changed")))
 }
 
-/// Keeps a value where it belongs, and takes it from where it does not; says where a secret is now.
+/// Stores a value where it belongs, and removes it elsewhere; returns the place of a secret.
 fn keep(
     extension: &Extension,
     spec: &SettingSpec,
@@ -128,7 +129,7 @@ fn keep(
         secrets::remove(&[name], context)?;
         String::new()
     };
-    // As what the setting is: a text is written so that nobody takes it for a number.
+    // The value has the type of the setting. A text is quoted, so that it cannot be read as a number.
     let value = value.filter(|_| !spec.sensitive).map(|value| read(spec, value)).transpose()?;
     let edit = match &value {
         Some(value) => Edit::Value(value),
@@ -139,7 +140,7 @@ fn keep(
     Ok(place)
 }
 
-/// What a person who set something wants to know: does it apply, and is the extension on now.
+/// Tells whether a new value takes effect, and whether the extension is on now.
 fn tell_outcome(name: &str, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(context)?;
     let Some(extension) = app.extensions.get(name) else { return Ok(OK) };

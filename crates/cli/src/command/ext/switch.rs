@@ -1,9 +1,9 @@
-//! `ollm ext enable` and `disable`: what a person switches stays so, whatever else changes.
+//! `ollm ext enable` and `disable`: a person's switch stays until the person changes it.
 
 use std::time::SystemTime;
 
 use ollm_app::approving::{Together, Uncovered};
-use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
+use ollm_app::{App, AppContext, ExtensionFilter, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
 use ollm_protocol::Code;
 use ollm_store::{Switch, one_line, set_switches};
@@ -24,12 +24,12 @@ pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output
         switched.push((extension, waits));
         Ok(())
     });
-    // Only once all are switched: one of them may need another one.
+    // Told after all are switched, because one of them may need another one.
     let code = tell_switched(&switched, &app, context, output)?;
     stopped.map(|()| code)
 }
 
-/// Switches an extension on; on a terminal a person approves it first, otherwise what approves it is given back.
+/// Switches an extension on. On a terminal a person approves it first; otherwise returns the command that approves it.
 fn switch_on(
     extension: &Extension,
     app: &App,
@@ -40,7 +40,7 @@ fn switch_on(
     let digest = whole.digest();
     let waits = !app.is_approved(extension, &digest, Uncovered::Refused);
     if waits && output.asker().is_there() {
-        // Who says no does not want it on either.
+        // A person who does not approve it does not want it on.
         ask_person(name, &whole, output)?;
         record(name, whole, output)?;
     }
@@ -84,10 +84,10 @@ pub(super) fn disable(names: &[String], context: &AppContext, output: &mut Outpu
     Ok(OK)
 }
 
-/// What has to do with these extensions, where all the names are known: nothing is switched if one of them is not.
+/// Loads the application. Fails if one of the names is unknown, so that nothing is switched.
 fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
     let index = Index::load(&context.extension_names());
-    let app = App::load_only(context, Only { names, index: &index })?;
+    let app = App::load_only(context, ExtensionFilter { names, index: &index })?;
     index.remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         return Err(Failure::new(Code::NotLoaded, off).hint("`ollm config set extensions.enabled true`"));

@@ -1,4 +1,4 @@
-//! `ollm ext trust`: a person says that an extension may run exactly as it is, with all its hooks, in one step.
+//! `ollm ext trust`: a person approves the present state of an extension, with all its hooks, in one step.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn run(
     let app = App::load_as_is(context)?;
     let extension = understood(name, &app)?;
     let whole = Together::extension(extension, uncovered, &app)?;
-    // Whoever names a digest counts on it, also where nothing is left to approve.
+    // A named digest must fit, also where nothing is left to approve.
     if let Some(named) = digest {
         let hint = format!("review {}, then read its digest with `ollm ext list --json`", extension.root.display());
         review::check_digest(&format!("extension `{name}`"), &whole.digest(), named, hint)?;
@@ -43,18 +43,21 @@ pub(super) fn run(
     Ok(OK)
 }
 
-/// The hooks of an extension that is approved as it is.
+/// The hooks of an extension that is approved in its present state.
 pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
     let extension = loaded(name, app)?;
     let digest = app.engine.trust.tree_digest(&extension.root).ok();
     if digest.is_some_and(|digest| app.is_approved(extension, &digest, Uncovered::Refused)) {
         return Ok(app.hooks_of(extension));
     }
-    Err(Failure::new(Code::NotApproved, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
-        .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(name))))
+    Err(Failure::new(
+        Code::NotApproved,
+        format!("extension `{name}` is not approved in its present state, so nothing of it runs"),
+    )
+    .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(name))))
 }
 
-/// Shows everything that would run, or only what is new, and asks. Without a terminal nobody approves anything.
+/// Shows everything that would run, or only what is new, and asks. Without a terminal nothing is approved.
 pub(super) fn ask_person(name: &str, whole: &Together<'_>, output: &mut Output) -> Result<(), Failure> {
     let question = format!("Let the extension `{name}` run from now on, as long as nothing of it changes?");
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.digest()));

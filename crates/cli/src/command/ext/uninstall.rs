@@ -1,21 +1,23 @@
-//! `ollm ext uninstall`: an extension's folder goes, and all we know about it.
+//! `ollm ext uninstall`: removes an extension's folder and all our data about it.
 //!
-//! The folder is last. Whoever is killed in between finds the extension there, unapproved, and can remove it again.
+//! The folder comes last. If we are killed in between, the extension is still there, unapproved, and can be removed
+//! again.
 
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::install::Holding;
+use ollm_app::servers::Servers;
 use ollm_app::{App, AppContext, install, refuse_agents, secrets, switch_name};
-use ollm_catalog::{Extension, Index, Origin, forget_extension_settings, validate_extension};
+use ollm_catalog::{Extension, Index, Origin, drop_snapshots, forget_extension_settings, validate_extension};
 use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
 use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
-use crate::ask::{Chosen, YES};
+use crate::ask::{PickedChoice, YES};
 use crate::error::Failure;
 use crate::output::Output;
 
@@ -35,13 +37,15 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     if !yes {
         output.asker().confirm(&question, name)?;
     }
-    let secrets = kept_secrets(extension);
+    let servers = Servers::load(context)?;
+    let mut secrets = kept_secrets(extension);
+    secrets.extend(servers.logins(&extension.file()).into_iter().map(|name| format!("the login to server `{name}`")));
     let drops_secrets = yes || secrets.is_empty() || wants_secrets_gone(&secrets, extension, output);
-    // Where it was installed, no update comes in between.
+    // While it holds the folder, no update can start.
     let installed = Holding::of_place(&extension.name, &folder, context)?;
     let own = installed.as_ref();
     install::pins(context)?;
-    // What could run goes first: killed in between, nothing is left that is approved and half there.
+    // The approval goes first: if we are killed in between, no incomplete extension stays approved.
     revoke(extension, &app)?;
     if own.is_some() {
         install::set_pin(&extension.name, None, context)?;
@@ -50,12 +54,21 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     unset(extension, &app, context)?;
     app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
     Index::load(&context.extension_names()).forget(&extension.root);
-    match own {
+    for why in servers.forget(&extension.file(), drops_secrets)? {
+        output.tell(&why);
+    }
+    if let Some(folder) = context.snapshots() {
+        drop_snapshots(&folder);
+    }
+    let unsettled = match own {
         Some(own) => own.remove(&extension.name).map_err(|error| stays(&folder, &error))?,
-        None => remove(&folder)?,
+        None => remove(&folder).map(|()| None)?,
+    };
+    if let Some(why) = unsettled {
+        output.tell(&format!("`{name}` is gone, but not all is tidied up: {why}"));
     }
     if !drops_secrets {
-        output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
+        output.tell(&format!("its secrets stay: {}", secrets.join(", ")));
     }
     output.changed(json!({"extension": name, "removed": true}));
     output.line(&one_line(&format!("{name} was removed")))
@@ -71,12 +84,12 @@ fn kept_secrets(extension: &Extension) -> Vec<String> {
 /// Whether a person wants the secrets gone as well.
 fn wants_secrets_gone(secrets: &[String], extension: &Extension, output: &Output) -> bool {
     let question = format!("Remove the secrets of {} too ({})?", extension.name, secrets.join(", "));
-    matches!(output.asker().choose(&question, YES, &|| false), Chosen::One(()))
+    matches!(output.asker().choose(&question, YES, &|| false), PickedChoice::One(()))
 }
 
 /// Takes its settings out of the user's configuration.
 fn unset(extension: &Extension, app: &App, context: &AppContext) -> Result<(), Failure> {
-    // Another one of this name goes on with them.
+    // Another extension with this name still needs them.
     if extension.layer != Layer::User || app.extensions.iter().filter(|one| one.name == extension.name).count() > 1 {
         return Ok(());
     }
@@ -86,7 +99,7 @@ fn unset(extension: &Extension, app: &App, context: &AppContext) -> Result<(), F
     })
 }
 
-/// The folder, or the link to it, directly in one of the directories of extensions; nothing else is ever removed.
+/// The folder or link to remove, which is directly in a directory of extensions. Nothing else is ever removed.
 fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Failure> {
     let entries = app.directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
     let mut paths = entries.map(|entry| entry.path());

@@ -1,15 +1,15 @@
-//! `ollm ext update` and `ollm ext pin`: what was installed becomes what its source has now, or stays what a pin says.
+//! `ollm ext update` and `ollm ext pin`: updates installed extensions from their sources, or keeps them at a pin.
 
 use ollm_app::extension_review::additions;
 use ollm_app::install::{
-    Installed, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
+    InstalledExtension, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
 };
 use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::validate_extension;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::install::{Carried, carry_out, go_on, reach, version};
+use super::install::{CarriedOut, carry_out, go_on, reach, told_if_unsettled, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mu
             output.tell("nothing was installed from elsewhere, so there is nothing to update");
         }
         for name in chosen {
-            // One that cannot be updated keeps no other from it.
+            // A failed update does not stop the others.
             match one(name, to.as_ref(), reach(*offline), *acceptance, context, output) {
                 Ok(entries) => entries.into_iter().for_each(|entry| output.changed(entry)),
                 // A signal ends all of it.
@@ -66,15 +66,15 @@ fn one(
         }
     };
     match carry_out(&order, acceptance, context, output)? {
-        Carried::Current(current) => {
+        CarriedOut::Current(current) => {
             output.line(&one_line(&format!("{name} {} is up to date", current.version)))?;
             Ok(vec![json!({"name": name, "version": current.version, "changed": false})])
         }
-        Carried::Done(entries) => Ok(entries),
+        CarriedOut::Done(entries) => Ok(entries),
     }
 }
 
-/// Exchanges an extension with its version before.
+/// Exchanges an extension with its previous version.
 fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut Output) -> Result<Value, Failure> {
     let app = App::load_as_is(context)?;
     let now = named(name, &app)?;
@@ -89,10 +89,10 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
         let question = format!("Put {name} {} in the place of {}?", before.version, now.manifest.version);
         if !acceptance.yes {
             let chosen = output.asker().choose(&question, YES, &|| false);
-            go_on(chosen, &format!("{name} stays as it is"))?;
+            go_on(chosen, &format!("{name} stays unchanged"))?;
         }
     }
-    let Installed { version, .. } = roll_back(name, context)?;
+    let InstalledExtension { version, .. } = told_if_unsettled(roll_back(name, context)?, output);
     output.line(&one_line(&format!("{name} {version} is installed again")))?;
     let app = App::load_as_is(context)?;
     let extension = named(name, &app)?;
@@ -108,7 +108,7 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
 /// `ollm ext pin`.
 pub(super) fn pin(arguments: &PinArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "pin extensions")?;
-    let PinArguments { name, value, remove } = arguments;
+    let PinArguments { name, value, remove, .. } = arguments;
     if *remove {
         let was = set_pin(name, None, context)?;
         let word = if was { "is no longer pinned" } else { "was not pinned" };

@@ -1,4 +1,4 @@
-//! `ollm ext validate`: everything that is wrong with an extension's folder, before anybody installs it.
+//! `ollm ext validate`: everything that is wrong with an extension's folder, before it is installed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,6 @@ use ollm_store::{TreeLimits, digest_tree};
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
-use crate::problem;
 
 pub(super) fn run(target: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
@@ -30,7 +29,7 @@ pub(super) fn run(target: &str, context: &AppContext, as_json: bool, output: &mu
         return Ok(code);
     }
     for problem in &problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     let form = extension.form.map(|form| format!(" (a {form})")).unwrap_or_default();
     let named = format!("`{}` {}{form}", extension.name, extension.manifest.version);
@@ -59,7 +58,7 @@ fn root(target: &str, context: &AppContext, app: &App) -> Result<PathBuf, Failur
     }
 }
 
-/// What keeps it off here; what is not installed yet is only told what it would miss.
+/// The reasons why it is off here. If it is not installed yet, only its missing needs are reported.
 fn here(extension: &Extension, app: &App) -> Vec<Problem> {
     match app.extensions.iter().find(|one| one.root == extension.root) {
         Some(installed) => installed.misfit().cloned().into_iter().collect(),
@@ -69,11 +68,11 @@ fn here(extension: &Extension, app: &App) -> Vec<Problem> {
 
 const ABSENT: &str = "put the file there, or name one that is";
 
-/// Scripts that are not there, and a folder that could not be approved as it is.
+/// Scripts that are not there, and a folder that could not be approved in its present state.
 fn files(extension: &Extension) -> Vec<Problem> {
     let missing = extension.hooks.iter().filter_map(|hook| {
         let script = hook.script().filter(|script| !script.exists())?;
-        // A program may have to be built first; a script is there or is not.
+        // A program may have to be built first, but a script must exist.
         let built = matches!(hook.spec.action.needs(), Needs::Program { program, .. } if Path::new(program) == script);
         let severity = if built { Severity::Warning } else { Severity::Error };
         let (does, help) = if built { ("is not built yet", build(extension, hook)) } else { ("does not exist", None) };
@@ -115,10 +114,7 @@ fn build(extension: &Extension, hook: &Hook) -> Option<String> {
 
 fn broken_cases(extension: &Extension) -> Vec<Problem> {
     let found = extension.hooks.iter().flat_map(cases::of_hook);
-    let broken = found.filter_map(Result::err);
-    broken
-        .map(|(_, why)| Problem::of_file(Code::BrokenCase, Severity::Error, &extension.root.join("cases"), why))
-        .collect()
+    found.filter_map(Result::err).map(|broken| *broken.problem).collect()
 }
 
 /// Files of the extension that its servers name and that are not there.

@@ -7,7 +7,8 @@ use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::hook::key::{HookKey, KeyKind};
+use ollm_protocol::hook::action::ActionType;
+use ollm_protocol::hook::key::{self, HookKey, KeyKind};
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::FileError;
@@ -17,7 +18,6 @@ use crate::arguments::hook::{ConvertArguments, EditArguments, FormName};
 use crate::error::{FINDING, Failure, OK};
 use crate::open;
 use crate::output::Output;
-use crate::problem;
 
 mod add;
 mod remove;
@@ -25,16 +25,16 @@ mod remove;
 pub(super) use add::run as add;
 pub(super) use remove::run as remove;
 
-/// An agent that could declare a hook of the user would have it trusted.
+/// Fails for an agent: a hook that it declared for the user would be trusted.
 fn refuse(context: &AppContext) -> Result<(), Failure> {
     Ok(refuse_agents(context, "change hook files")?)
 }
 
 /// The hook to change; what is built in has no file.
 fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
-    let hook = app.hook(id).map_err(|failure| perhaps_in(failure.into(), &app.problems))?;
+    let hook = app.hook(id)?;
     if hook.spec.source == Source::Builtin {
-        return Err(Failure::new(Code::Elsewhere, format!("`{}` is built in and stands in no file", hook.id()))
+        return Err(Failure::new(Code::Elsewhere, format!("`{}` is built in, and no file declares it", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));
     }
     if hook.spec.source == Source::Policy {
@@ -61,21 +61,29 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     Ok(hook)
 }
 
-/// What the machine's policy requires is root's to change.
+/// The failure for a hook that the machine's policy requires, which only root can change.
 pub(super) fn required(hook: &Hook) -> Failure {
     let message = format!("`{}` is required by the machine's policy", hook.id());
     Failure::new(Code::Elsewhere, message).hint(format!("root may change it in {}", hook.spec.origin.file.display()))
 }
 
-/// A hook that is not there may stand in a file, or an entry, that cannot be read.
-fn perhaps_in(failure: Failure, problems: &[Problem]) -> Failure {
-    let errors = problems.iter().filter(|problem| problem.severity != Severity::Warning);
-    errors.fold(failure, |failure, problem| failure.hint(format!("it may stand in what cannot be read: {problem}")))
-}
-
 fn unchanged(path: &Path, error: &EditError) -> Failure {
-    let code = if matches!(error, EditError::File(_)) { Code::NotWritten } else { Code::WrongForm };
-    Failure::new(code, format!("{} was not changed: {error}", path.display()))
+    let code = match error {
+        EditError::File(_) => Code::NotWritten,
+        EditError::Unknown { .. } => Code::UnknownSetting,
+        _ => Code::WrongForm,
+    };
+    let failure = Failure::new(code, format!("{} was not changed: {error}", path.display()));
+    match error {
+        EditError::Unknown { help: Some(help), .. } => failure.hint(help),
+        EditError::Unknown { .. } => failure.hint("`ollm schema hooks` prints every key"),
+        // A terminal shows the place instead of the sentence.
+        EditError::Refused(problem) => {
+            let stays = format!("{} stays as it was", path.display());
+            Failure { problem: Some(problem.clone()), code: Some(problem.code), ..failure }.hint(stays)
+        }
+        _ => failure,
+    }
 }
 
 pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -91,7 +99,7 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     let changes: Vec<Change<'_>> = set.chain(arguments.unset.iter().map(|key| Change::Unset(key))).collect();
     edit::change(&hook, &app.rules, &changes).map_err(|error| unchanged(path, &error))?;
     for problem in news(path, &app.problems, context)? {
-        output.explain(&problem::render(&problem));
+        output.problem(&problem);
     }
     output.changed(json!({"hook": hook.id(), "file": path.to_string_lossy()}));
     output.line(&format!("{} changed", path.display()))
@@ -103,12 +111,14 @@ fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
         Failure::usage(format!("`{assignment}` is no KEY=VALUE"))
             .hint("for instance timeout=5000, or matcher='shell|write_*'")
     })?;
-    let is_text = HookKey::find(key).is_some_and(|key| matches!(key.kind, KeyKind::Text(..)));
+    let of_action = || ActionType::of_files().find_map(|kind| key::find(kind.keys, key));
+    let row = HookKey::find(key).or_else(of_action);
+    let is_text = row.is_some_and(|row| matches!(row.kind, KeyKind::Text(..) | KeyKind::Line(_)));
     let read = serde_json::from_str(value).ok().filter(|read: &Value| !is_text || read.is_string());
     Ok((key, read.unwrap_or_else(|| value.into())))
 }
 
-/// What is wrong with a file now and was not before.
+/// The problems with a file that are new.
 fn news(path: &Path, known: &[Problem], context: &AppContext) -> Result<Vec<Problem>, Failure> {
     let mut problems = App::load(context)?.problems;
     let is_known = |new: &Problem| known.iter().any(|old| (&old.field, &old.message) == (&new.field, &new.message));
@@ -116,8 +126,8 @@ fn news(path: &Path, known: &[Problem], context: &AppContext) -> Result<Vec<Prob
     Ok(problems)
 }
 
-/// Opens the file in the person's editor, and says what is wrong with it afterwards. What would not load does not take the
-/// place of what did.
+/// Opens the file in the person's editor, and reports problems afterwards. A file that would not load does not replace
+/// one that did.
 fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let origin = &hook.spec.origin;
     let editor =
@@ -135,7 +145,7 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
     }
     let problems = news(&origin.file, known, context)?;
     for problem in &problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     if problems.iter().any(|problem| problem.severity != Severity::Warning) {
         let attempt = put_back(&origin.file, &before).map_err(|error| {
@@ -150,7 +160,7 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
     Ok(if problems.is_empty() { OK } else { FINDING })
 }
 
-/// Restores a file and keeps what stands in it now beside it, under a name that nobody reads as a hook file.
+/// Restores a file. Its present content stays beside it, under a name that is not read as a hook file.
 fn put_back(path: &Path, before: &[u8]) -> Result<PathBuf, FileError> {
     const LARGEST_FILE: u64 = 64 << 20;
     let mut attempt = path.as_os_str().to_owned();
@@ -180,5 +190,5 @@ pub(super) fn convert(arguments: &ConvertArguments, context: &AppContext, output
     let converted = change(&text)
         .map_err(|error| Failure::new(Code::WrongForm, format!("{} cannot be converted: {error}", path.display())))?;
     let converted = converted.strip_suffix('\n').unwrap_or(&converted);
-    if Syntax::of(&path) == Syntax::Yaml { output.line(converted) } else { output.json_text(converted) }
+    if Syntax::of(&path) == Syntax::Yaml { output.data(converted) } else { output.json_text(converted) }
 }

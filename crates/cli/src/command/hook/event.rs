@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
 use ollm_protocol::{Code, Dialect, DialectError, ObjectEnd, Request};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::Failure;
+use crate::problem::json_input;
 
 /// A larger event is refused.
 const LARGEST_EVENT: usize = 64 << 20;
@@ -17,16 +18,19 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How long to wait for the next piece of an event; hosts wait for us no longer than 30 seconds themselves.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Why there is no event.
+/// What an event looks like.
+const EXAMPLE: &str = "an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}";
+
+/// The reason why there is no event.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// Nobody sent one.
+    /// No event was sent.
     Usage(Failure),
-    /// It is one we do not know.
+    /// The event is unknown.
     UnknownEvent(UnknownEvent),
-    /// It makes no sense.
+    /// The event cannot be understood.
     Broken(String),
-    /// Another agent sent it than the one that was named.
+    /// Another agent sent it than the one that the command names.
     Misdirected(Box<Misdirected>),
 }
 
@@ -49,21 +53,19 @@ impl From<Unread> for Failure {
             Unread::Broken(why) => why,
             Unread::Misdirected(misdirected) => misdirected.why,
         };
-        Failure::new(Code::InvalidEvent, why).hint(
-            "an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}",
-        )
+        Failure::new(Code::InvalidEvent, why).hint(EXAMPLE)
     }
 }
 
-/// The event that comes on standard input; `name` is what it is called where it does not say that itself, and `deadline` when
-/// its host goes on without us.
+/// The event on standard input. `name` is its name if the event itself gives none. After `deadline` its host goes on
+/// without us.
 pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Instant>) -> Result<Request, Unread> {
     if std::io::stdin().is_terminal() {
         let message = "there is no event: pipe one in, or name it as in `ollm hook run session_start`";
         return Err(Unread::Usage(Failure::usage(message)));
     }
     let (bytes, more) = received(deadline).map_err(|missing| Unread::Broken(missing.why))?;
-    // What an agent sends in one go is one event; of two, the second would pass unseen.
+    // What an agent sends at once is one event; if there were two, the second would not be judged.
     if !more.is_empty() && agent_named(host.name()).is_some() {
         let why = "something follows the event; send one JSON object, and nothing after it";
         return Err(Unread::Broken(why.to_owned()));
@@ -72,11 +74,12 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         Some(name) => host.read_event_named(name, &bytes),
         None => host.read_event(&bytes),
     };
-    let lacks = |request: &Request| agent_named(host.name())?.lacks(request);
-    let lacking = read.as_ref().ok().and_then(lacks);
-    // What makes sense by the name it was announced with is taken for that: several agents start each other's hooks.
-    if (name.is_none() || read.is_err() || lacking.is_some())
-        && let Some(misdirected) = misdirected(host, &bytes)
+    let agent = agent_named(host.name());
+    let lacking = read.as_ref().ok().and_then(|request| agent?.lacks(request));
+    // An event that fits the announced name is taken for that, because several agents run each other's hooks.
+    let is_known = read.as_ref().is_ok_and(|request| agent.is_none_or(|agent| agent.knows(request)));
+    if (!is_known || lacking.is_some())
+        && let Some(misdirected) = agent.and_then(|agent| misdirected(agent, &bytes, name))
     {
         return Err(Unread::Misdirected(Box::new(misdirected)));
     }
@@ -87,9 +90,8 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
 }
 
 /// An event that another agent sent than the one that was named.
-fn misdirected(host: &dyn Dialect, bytes: &[u8]) -> Option<Misdirected> {
-    let agent = agent_named(host.name())?;
-    let (sender, request) = agent.actual_sender(bytes)?;
+fn misdirected(agent: &AgentDialect, bytes: &[u8], name: Option<&str>) -> Option<Misdirected> {
+    let (sender, request) = agent.actual_sender(bytes, name)?;
     let why = format!(
         "{} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
         agent.title, request.spelling.event, sender.title, agent.name
@@ -99,8 +101,8 @@ fn misdirected(host: &dyn Dialect, bytes: &[u8]) -> Option<Misdirected> {
 
 /// The event that stands on the command line.
 pub(super) fn given(name: &str, data: Option<&str>) -> Result<Request, Unread> {
-    let data: Value = serde_json::from_str(data.unwrap_or("{}"))
-        .map_err(|error| Unread::Broken(format!("--data is not valid JSON: {error}")))?;
+    let data = json_input("--data", data.unwrap_or("{}"), Code::InvalidEvent)
+        .map_err(|failure| Unread::Usage(failure.hint(EXAMPLE)))?;
     OLLM.read_event(json!({"event": name, "data": data}).to_string().as_bytes()).map_err(unread)
 }
 
@@ -111,7 +113,7 @@ fn unread(error: DialectError) -> Unread {
     }
 }
 
-/// What stands on standard input, or why it is not whole; nothing where nobody sent anything.
+/// The content of standard input, or the reason why it is incomplete; `None` if it is empty.
 pub(super) fn received_or_nothing(deadline: Option<Instant>) -> Option<Result<Vec<u8>, String>> {
     match received(deadline) {
         Ok((bytes, _)) => Some(Ok(bytes)),
@@ -156,7 +158,7 @@ fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), Unrecei
             Err(error) => return Err(format!("standard input cannot be read: {error}").into()),
         };
         let (before, count) = (bytes.len(), read.len());
-        // One that comes in crumbs must not take for ever either.
+        // An event in tiny pieces must not take for ever either.
         deadline = deadline.or_else(|| Some(Instant::now() + PATIENCE));
         bytes.extend_from_slice(read);
         let ended = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))?;
@@ -176,12 +178,12 @@ fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), Unrecei
     }
 }
 
-/// Waits for more of an event: a host that sends half of one and stalls must not keep us for ever.
+/// Waits for more of an event. A host that sends half of one and stalls must not block us for ever.
 #[cfg(unix)]
 fn has_more(stdin: &std::io::StdinLock<'_>, patience: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let limit = Timespec::try_from(patience).ok();
-    // Whatever is wrong with the stream, reading it tells.
+    // Reading finds out what is wrong with the stream.
     !matches!(poll(&mut [PollFd::new(stdin, PollFlags::IN)], limit.as_ref()), Ok(0))
 }
 

@@ -1,11 +1,13 @@
-//! The answer to another agent: one event in its form, and the verdict in its form, whatever goes wrong.
+//! The answer to another agent: one event in its form, and in every case a verdict in its form.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::Instant;
 
 use ollm_app::AppContext;
-use ollm_app::dispatch::agent::{Asked, ends, judged, misdirected, named, nameless, not_judged, without_folder};
+use ollm_app::dispatch::agent::{
+    AgentQuestion, ends, judged, misdirected, named, nameless, not_judged, without_folder,
+};
 use ollm_protocol::dialect::agents::sender_of;
 use ollm_protocol::dialect::{AGENT, agent_named, by_name};
 use ollm_protocol::{Dialect, Request, Verdict};
@@ -20,7 +22,7 @@ pub(super) fn answer(
     request: Result<Request, Unread>,
     context: Result<&AppContext, Failure>,
     named_event: Option<&str>,
-    asked: &Asked<'_>,
+    asked: &AgentQuestion<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     output.silence();
@@ -34,7 +36,7 @@ pub(super) fn answer(
             (host, request, verdict)
         }
         (Err(Unread::Usage(failure)), _) => return Err(failure),
-        // A newer host may know events that we do not: no hook can be for them.
+        // A newer host may send events that we do not know; no hook can be for them.
         (Err(Unread::UnknownEvent(_)), _) => (host, nameless(), Verdict::default()),
         (Err(Unread::Broken(why)), _) => {
             let request = named(named_event, host);
@@ -47,8 +49,8 @@ pub(super) fn answer(
     output.reply(&reply)
 }
 
-/// Answers an agent whose line makes no sense, in its form: every agent goes on when a hook merely fails. Where nobody sent an
-/// event, or no agent is named, the failure stays one.
+/// Answers an agent whose command line is wrong, in its form, because every agent goes on when a hook merely fails.
+/// Without an event or a named agent, the failure is returned.
 pub(crate) fn misused(words: &[OsString], failure: Failure, output: &mut Output) -> Result<u8, Failure> {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let Some(from) = from(&words).filter(|_| !std::io::stdin().is_terminal()) else { return Err(failure) };
@@ -91,6 +93,6 @@ fn from<'w>(words: &[&'w str]) -> Option<&'w str> {
     };
     let mut options =
         words.iter().enumerate().filter(|(_, word)| word.starts_with("--")).map(|(at, word)| value(at, word));
-    // The option may be misspelled: who is named behind it is an agent all the same.
+    // The option may be misspelled, but an agent's name after it still counts.
     options.find(|(option, name)| *option == "--from" || agent_named(name).is_some()).map(|(_, name)| name)
 }

@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
-use ollm_catalog::{Severity, Undeclared};
+use ollm_catalog::{Severity, UndeclaredScript};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 use ollm_trust::command_text;
 use serde_json::{Value, json};
 
-use super::show::{self, State};
+use super::show::{self, HookState};
 use crate::arguments::hook::ListArguments;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::{Output, shown};
@@ -21,6 +21,7 @@ const NO_HOOKS: &str = "You have no hooks of your own. `ollm hook new NAME` writ
     {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n";
 
 pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading hooks");
     let app = App::load(context)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
@@ -52,7 +53,7 @@ pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut 
         output.tell(&off);
     }
     for problem in &app.problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     for script in &app.undeclared {
         output.explain(&problem::render_undeclared(&script.path, &adding(script)));
@@ -61,12 +62,12 @@ pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut 
 }
 
 /// The command that declares a script.
-fn adding(script: &Undeclared) -> String {
+fn adding(script: &UndeclaredScript) -> String {
     COMMANDS.command(&script.remedy()).unwrap_or_default()
 }
 
 /// One hook as the list shows it.
-pub(super) fn entry(hook: &Hook, state: &State) -> Value {
+pub(super) fn entry(hook: &Hook, state: &HookState) -> Value {
     let spec = &hook.spec;
     json!({
         "id": hook.id(),
@@ -101,9 +102,9 @@ pub(crate) fn overview(app: &App, long: bool) -> String {
 }
 
 /// The table, and below it why hooks cannot run, which no column has room for.
-fn listed(rows: &[(Arc<Hook>, State)], long: bool) -> String {
+fn listed(rows: &[(Arc<Hook>, HookState)], long: bool) -> String {
     let mut text = table(rows, long);
-    let is_on = |hook: &Hook, state: &State| hook.spec.enabled && state.off.is_none();
+    let is_on = |hook: &Hook, state: &HookState| hook.spec.enabled && state.off.is_none();
     for (hook, state) in rows.iter().filter(|(hook, state)| is_on(hook, state)) {
         if let Some(why) = &state.unready {
             // Writing to a String cannot fail.
@@ -115,8 +116,8 @@ fn listed(rows: &[(Arc<Hook>, State)], long: bool) -> String {
 
 const HEAD: [&str; 6] = ["NAME", "STATE", "EVENTS", "MATCHER", "SOURCE", "DIALECT"];
 
-fn table(rows: &[(Arc<Hook>, State)], long: bool) -> String {
-    let cells = |(hook, state): &(Arc<Hook>, State)| {
+fn table(rows: &[(Arc<Hook>, HookState)], long: bool) -> String {
+    let cells = |(hook, state): &(Arc<Hook>, HookState)| {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
         [
             called(hook, rows),
@@ -132,7 +133,7 @@ fn table(rows: &[(Arc<Hook>, State)], long: bool) -> String {
     }
     let [name, state, events, matcher, source, dialect] = HEAD;
     let cells = |row| {
-        let (hook, _): &(Arc<Hook>, State) = row;
+        let (hook, _): &(Arc<Hook>, HookState) = row;
         let [name, state, events, matcher, source, dialect] = cells(row);
         [name, state, hook.id().to_owned(), events, matcher, source, dialect]
     };
@@ -140,13 +141,13 @@ fn table(rows: &[(Arc<Hook>, State)], long: bool) -> String {
 }
 
 /// What a person calls a hook: its name, or its id where another hook has that name.
-fn called(hook: &Hook, rows: &[(Arc<Hook>, State)]) -> String {
+fn called(hook: &Hook, rows: &[(Arc<Hook>, HookState)]) -> String {
     let name = hook.spec.name.as_str();
     let is_alone = rows.iter().filter(|(other, _)| other.spec.name == name).count() == 1;
     if is_alone && !name.is_empty() { name.to_owned() } else { hook.id().to_owned() }
 }
 
-fn standing(hook: &Hook, state: &State) -> String {
+fn standing(hook: &Hook, state: &HookState) -> String {
     match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
         (true, Some(_)) => format!("{}, cannot run", state.trusted()),

@@ -1,4 +1,4 @@
-//! `ollm hook new`: a hook that works, to be changed into the one that is wanted.
+//! `ollm hook new`: writes a working hook for the person to change.
 
 use std::path::PathBuf;
 
@@ -20,14 +20,14 @@ pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut O
     let purpose = purpose(arguments);
     purpose.check()?;
     if !project {
-        // What stands in the user's own folder needs no approval.
+        // Hooks in the user's own folder need no approval.
         refuse_agents(context, "declare hooks of the user")?;
     }
     let folder = folder(*project, context)?;
     let scaffold = Scaffold { name, purpose, language: *language };
     for path in write_new(&folder, &scaffold.hook(event.as_deref())?)? {
         output.changed(json!({"hook": name, "file": path.to_string_lossy()}));
-        output.line(&path.display().to_string())?;
+        output.data(&path.display().to_string())?;
     }
     let trust = project.then(|| format!("ollm hook trust {name}"));
     let next = [language.build_command(&folder, name), trust, Some(format!("ollm hook test {name}"))];

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use ollm_app::{App, AppContext, Forecast, Step, tell_undeclared, unsent_events};
-use ollm_engine::{Reason, Skip};
+use ollm_app::{App, AppContext, Forecast, tell_undeclared, unsent_events};
+use ollm_engine::{ForecastStep, Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{event, rules};
 use crate::error::Failure;
 use crate::output::Output;
+use crate::timeline::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW};
 
 pub(super) fn run(
     event: &str,
@@ -20,6 +21,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let event = event::given(event, data)?.event;
+    output.busy("reading hooks");
     let app = App::load(context)?;
     context.tell_notices(output);
     app.tell_problems(output);
@@ -36,7 +38,7 @@ pub(super) fn run(
 }
 
 fn to_json(forecast: &Forecast) -> Value {
-    let step = |step: &Step| {
+    let step = |step: &ForecastStep| {
         let mut value = brief(&step.hook);
         if let (Some(map), Some(why)) = (value.as_object_mut(), &step.failure) {
             map.insert("failure".to_owned(), why.clone().into());
@@ -44,10 +46,10 @@ fn to_json(forecast: &Forecast) -> Value {
         value
     };
     let stages: Vec<Vec<Value>> = forecast.stages.iter().map(|stage| stage.iter().map(step).collect()).collect();
-    let depends = forecast.depends.iter().map(|hook| {
-        let mut value = brief(hook);
+    let depends = forecast.depends.iter().map(|found| {
+        let mut value = step(found);
         if let Some(map) = value.as_object_mut() {
-            map.insert("matcher".to_owned(), hook.matcher.text().into());
+            map.insert("matcher".to_owned(), found.hook.matcher.text().into());
         }
         value
     });
@@ -87,14 +89,14 @@ fn brief(hook: &Hook) -> Value {
 
 fn text(forecast: &Forecast) -> String {
     let Forecast { event, stages, depends, skipped } = forecast;
-    let mut text = format!("{}\n", event.name());
+    let mut text = format!("{BOLD}{}{PLAIN}\n", event.name());
     if stages.is_empty() && depends.is_empty() {
         text.push_str("  no hook runs\n");
     }
     for (number, stage) in stages.iter().enumerate() {
         let together = if stage.len() > 1 { ", at once" } else { "" };
         let _ = writeln!(text, "  {}.{together}", number + 1);
-        for Step { hook, failure } in stage {
+        for ForecastStep { hook, failure } in stage {
             let rules = format!(
                 "{}, {} priority, {}, at most {:?} (from the {}), failure: {} (from the {})",
                 hook.spec.source.name(),
@@ -106,24 +108,30 @@ fn text(forecast: &Forecast) -> String {
                 hook.on_failure.basis.name(),
             );
             let more = rules::brief(hook).map(|more| format!(", {more}")).unwrap_or_default();
-            let _ = writeln!(text, "     {}  [{rules}{more}]", one_line(hook.id()));
-            if let Some(why) = failure {
-                let _ = writeln!(text, "       fails: {}", one_line(why));
-            }
+            let _ = writeln!(text, "     {GREEN}{}{PLAIN}  {DIM}[{rules}{more}]{PLAIN}", one_line(hook.id()));
+            fails(failure.as_deref(), &mut text);
         }
     }
     if !depends.is_empty() {
-        let _ = writeln!(text, "  run for some, by {}:", event.subject_field().unwrap_or("subject"));
+        text.push_str("  run for some:\n");
     }
-    for hook in depends {
-        let _ = writeln!(text, "     {}  for {}", one_line(hook.id()), one_line(&hook.matcher.text()));
+    for ForecastStep { hook, failure } in depends {
+        let _ = writeln!(text, "     {YELLOW}{}{PLAIN}  {}", one_line(hook.id()), one_line(&rules::narrowed(hook)));
+        fails(failure.as_deref(), &mut text);
     }
     if !skipped.is_empty() {
         text.push_str("  not run:\n");
     }
-    for Skip { hook, reason, detail } in skipped {
-        let mark = if matches!(reason, Reason::Matcher) { "" } else { "! " };
-        let _ = writeln!(text, "     {mark}{}  {}: {}", one_line(hook.id()), reason.name(), one_line(detail));
+    for Skip { hook, reason, detail, .. } in skipped {
+        let (mark, colour) = if matches!(reason, Reason::Matcher) { ("", DIM) } else { ("! ", RED) };
+        let (id, detail) = (one_line(hook.id()), one_line(detail));
+        let _ = writeln!(text, "     {colour}{mark}{id}{PLAIN}  {}: {detail}", reason.name());
     }
     text
+}
+
+fn fails(why: Option<&str>, text: &mut String) {
+    if let Some(why) = why {
+        let _ = writeln!(text, "       {RED}fails{PLAIN}: {}", one_line(why));
+    }
 }

@@ -1,6 +1,6 @@
 //! When a hook runs, as declared: the parts of `show` and `plan` that most hooks do not have.
 
-use ollm_protocol::{Hook, PermissionsSpec};
+use ollm_protocol::{Hook, PermissionsSpec, Reach};
 use serde_json::{Map, Value, json};
 
 /// Everything that decides when a hook runs, under the keys of a hook file.
@@ -43,6 +43,18 @@ fn to_json_of_silence() -> Map<String, Value> {
         "permissions": null,
     });
     silence.as_object().cloned().unwrap_or_default()
+}
+
+/// Which events of its kind a hook runs for, in a few words.
+pub(crate) fn narrowed(hook: &Hook) -> String {
+    let patterns = hook.spec.file_patterns.join(", ");
+    let parts = [
+        Some(format!("for {}", hook.matcher.text())),
+        (!patterns.is_empty()).then(|| format!("files {patterns}")),
+        hook.spec.condition.as_ref().map(|condition| format!("if {condition}")),
+        (hook.reach.value != Reach::All).then(|| format!("scope {}", hook.reach.value.name())),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// What a plan says about a hook in a few words.

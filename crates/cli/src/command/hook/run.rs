@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ollm_app::dispatch::agent::{Asked, ends, without_folder};
+use ollm_app::dispatch::agent::{AgentQuestion, ends, without_folder};
 use ollm_app::dispatch::{Manner, dispatch};
-use ollm_app::{AppContext, outcome};
+use ollm_app::{AppContext, outcome, refuse_too_deep};
 use ollm_protocol::dialect::{OLLM, agent_named};
 
 use super::{event, host};
@@ -13,13 +13,15 @@ use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 
-/// `context_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
+/// Runs the command. `context_in` finds our surroundings; if our working folder is gone, the event's own folder is
+/// used.
 pub(crate) fn run<'a>(
     arguments: &RunArguments,
     context_in: impl FnOnce(Option<&Path>) -> Result<&'a AppContext, Failure>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let started = Instant::now();
+    output.keep_to_lines();
     let request = match (arguments.from, arguments.event.as_deref()) {
         (Some(host), Some(_)) if agent_named(host.name()).is_none() => {
             let message = format!("events of `{}` say themselves what they are; leave out the name", host.name());
@@ -41,12 +43,15 @@ pub(crate) fn run<'a>(
     let Some(from) = arguments.from else {
         let request = request?;
         let outcome = match context {
-            Ok(context) => dispatch(&request.event, manner, context, output)?,
+            Ok(context) => {
+                refuse_too_deep("the event is not sent", context)?;
+                dispatch(&request.event, manner, context, output)?
+            }
             Err(failure) => without_folder(&request.event, &failure.message, output),
         };
         output.json(&outcome::to_json(&outcome))?;
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
-    let asked = Asked { within: arguments.within, in_box: arguments.in_box, manner, started };
+    let asked = AgentQuestion { within: arguments.within, in_box: arguments.in_box, manner, started };
     host::answer(from, request, context, arguments.event.as_deref(), &asked, output)
 }

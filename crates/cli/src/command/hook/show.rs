@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ollm_app::approving::group_digest;
 use ollm_app::command_box::BoxStatus;
 use ollm_app::{App, AppContext, unsent_events};
+use ollm_engine::unbound_limit;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
 
@@ -19,18 +20,18 @@ use crate::table;
 
 /// Whether a hook may run, and what its approval is bound to.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct HookState {
     pub(crate) trust: &'static str,
     pub(crate) digest: Option<String>,
-    /// What an approval of its whole group is bound to.
+    /// The digest that an approval of its whole group is bound to.
     pub(crate) group_digest: Option<String>,
-    /// Why it is off, where that is not its declaration's own word.
+    /// The reason why it is off, if not by its own declaration.
     pub(crate) off: Option<String>,
-    /// Why it cannot be started at all.
+    /// The reason why it cannot be started.
     pub(crate) unready: Option<String>,
 }
 
-impl State {
+impl HookState {
     /// Whether it may run, for people.
     pub(super) fn trusted(&self) -> &'static str {
         match self.trust {
@@ -42,8 +43,8 @@ impl State {
 }
 
 /// The states of all hooks, with the common digests of their groups.
-pub(crate) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)> {
-    let mut rows: Vec<(Arc<Hook>, State)> =
+pub(crate) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, HookState)> {
+    let mut rows: Vec<(Arc<Hook>, HookState)> =
         hooks.into_iter().map(|hook| (Arc::clone(&hook), state(&hook, app))).collect();
     let mut groups: Vec<String> = rows.iter().filter_map(|(hook, _)| hook.spec.group.clone()).collect();
     groups.sort_unstable();
@@ -59,7 +60,7 @@ pub(crate) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)
     rows
 }
 
-pub(super) fn state(hook: &Hook, app: &App) -> State {
+pub(super) fn state(hook: &Hook, app: &App) -> HookState {
     let (identity, unready) = match app.engine.trust.identity(hook, &app.engine.environment().trust_context()) {
         Ok(identity) => (Some(identity), None),
         Err(why) => (None, Some(why.to_string())),
@@ -76,13 +77,20 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
     };
     let digest = identity.as_ref().map(|identity| identity.digest.to_string());
     let off = app.engine.why_off(hook).map(str::to_owned);
-    State { trust, digest, group_digest: None, off, unready: hook.broken.clone().or(unready) }
+    let unready = hook.broken.clone().or(unready).or_else(|| app.engine.missing_interpreter(hook));
+    HookState { trust, digest, group_digest: None, off, unready }
 }
 
 pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(context)?;
     context.tell_notices(output);
+    with(&app, id, as_json, output)
+}
+
+/// Shows a hook as it stands in this application: what was approved for a session counts only in that.
+pub(crate) fn with(app: &App, id: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let hook = app.hook(id)?;
+    let context = app.context();
     for line in unsent_events(std::iter::once(&*hook), context) {
         output.tell(&line);
     }
@@ -90,15 +98,15 @@ pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Ou
         Some(group) => app.hooks_in_group(group),
         None => vec![Arc::clone(&hook)],
     };
-    let found = states(hooks, &app).into_iter().find(|(member, _)| Arc::ptr_eq(member, &hook));
-    let state = found.map_or_else(|| state(&hook, &app), |(_, state)| state);
+    let found = states(hooks, app).into_iter().find(|(member, _)| Arc::ptr_eq(member, &hook));
+    let state = found.map_or_else(|| state(&hook, app), |(_, state)| state);
     if as_json {
         return output.pretty_json(&details(&hook, &state));
     }
     output.text(&ollm_store::escape_for_people(&text(&hook, &state)))
 }
 
-fn details(hook: &Hook, state: &State) -> Value {
+fn details(hook: &Hook, state: &HookState) -> Value {
     let mut value = list::entry(hook, state);
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more(hook, state)) {
         map.extend(more);
@@ -108,7 +116,7 @@ fn details(hook: &Hook, state: &State) -> Value {
     value
 }
 
-fn more(hook: &Hook, state: &State) -> Value {
+fn more(hook: &Hook, state: &HookState) -> Value {
     let spec = &hook.spec;
     json!({
         "column": spec.origin.column,
@@ -140,9 +148,9 @@ fn boxed(hook: &Hook) -> Value {
     value
 }
 
-/// The tools that the matcher of a hook means, in each agent's vocabulary; nothing where it is for all of them or for none.
+/// The tools that a hook's matcher covers, in each agent's names; empty if it is for all of them or for none.
 fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
-    let about = hook.events.iter().copied().find(|kind| kind.subject_field() == Some("tool_name"));
+    let about = hook.events.iter().copied().find(|kind| kind.call_fields().is_some());
     let Some(kind) = about.filter(|_| !matches!(hook.matcher, Matcher::Any)) else { return Vec::new() };
     let named = |agent: &'static str| {
         let rows = FOREIGN.iter().filter(move |row| row.agents.contains(&agent));
@@ -154,7 +162,7 @@ fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 /// Everything about a hook, for people.
-pub(crate) fn text(hook: &Hook, state: &State) -> String {
+pub(crate) fn text(hook: &Hook, state: &HookState) -> String {
     let mut rows = hook.rows();
     if let (Some(row), Some(off)) = (rows.iter_mut().find(|(name, _)| *name == "enabled"), &state.off) {
         row.1.clone_from(off);
@@ -168,7 +176,7 @@ pub(crate) fn text(hook: &Hook, state: &State) -> String {
     rows.insert(declared, ("trust", state.trusted().to_owned()));
     let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));
     let covered = covered.collect::<Vec<_>>().join("\n");
-    let names_tools = hook.events.iter().any(|kind| kind.subject_field() == Some("tool_name"));
+    let names_tools = hook.events.iter().any(|kind| kind.call_fields().is_some());
     if !covered.is_empty() {
         rows.push(("covers", covered));
     } else if names_tools && !matches!(hook.matcher, Matcher::Any) && !hook.matcher.text().starts_with("mcp__") {
@@ -179,6 +187,7 @@ pub(crate) fn text(hook: &Hook, state: &State) -> String {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();
         rows.push(("group", format!("{group}, approved together{common}")));
     }
+    rows.extend(unbound_limit(hook).map(|why| ("limits", why.to_owned())));
     rows.extend(state.unready.clone().map(|why| ("problem", why)));
     table::pairs(&rows)
 }

@@ -1,4 +1,4 @@
-//! `ollm hook enable` and `disable`: what a person switches, for good or for a while, whatever the hook's file says.
+//! `ollm hook enable` and `disable`: what a person switches, for good or for a while, overrides the hook's file.
 
 use std::time::{Duration, SystemTime};
 

@@ -7,12 +7,12 @@ use ollm_app::{App, AppContext};
 use ollm_engine::Status;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::{Code, DialectError, Event, Hook};
-use serde_json::Value;
 
 use crate::arguments::hook::TestArguments;
 use crate::ask::Asker;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
+use crate::problem::json_input;
 
 mod exchange;
 mod golden;
@@ -77,8 +77,7 @@ fn chosen(app: &App, arguments: &TestArguments) -> Result<Vec<Arc<Hook>>, Failur
 /// The event to try a hook on: one it is for, with what the person wants different.
 fn event(hook: &Hook, arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<Event, Failure> {
     let folder = &context.cwd;
-    let data: Value = serde_json::from_str(arguments.data.as_deref().unwrap_or("{}"))
-        .map_err(|error| Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}")))?;
+    let data = json_input("--data", arguments.data.as_deref().unwrap_or("{}"), Code::InvalidEvent)?;
     let mut event = match (&arguments.event, &arguments.from_trace) {
         (_, Some(id)) => recorded(id, context, output)?,
         (Some(name), None) => {
@@ -92,11 +91,15 @@ fn event(hook: &Hook, arguments: &TestArguments, context: &AppContext, output: &
     Ok(event)
 }
 
-/// A recorded event.
+/// A recorded event, in the folder where it happened.
 fn recorded(id: &str, context: &AppContext, output: &mut Output) -> Result<Event, Failure> {
     let record = crate::command::trace::named(id, context, output)?;
     if record.is_redacted() {
         output.tell("the record is without the secrets of its event");
     }
-    record.event().map_err(|why| Failure::new(Code::InvalidEvent, format!("{} cannot be tried: {why}", record.id())))
+    let mut event = record
+        .event()
+        .map_err(|why| Failure::new(Code::InvalidEvent, format!("{} cannot be tried: {why}", record.id())))?;
+    event.data.entry("cwd").or_insert_with(|| record.text("cwd").into());
+    Ok(event)
 }

@@ -12,11 +12,11 @@ use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 use serde_json::json;
 
 use crate::arguments::hook::TrustArguments;
-use crate::ask::{Chosen, YES};
+use crate::ask::{PickedChoice, YES};
 use crate::command::ext;
 use crate::command::review;
 use crate::command::trust::tell_floor;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::output::Output;
 
 mod group;
@@ -66,7 +66,7 @@ fn approve_named(ids: &[String], way: Way<'_>, app: &App, output: &mut Output) -
     approve_each(targets, way, app, output)
 }
 
-/// One after the other; what is refused keeps nobody from the next.
+/// Approves one after the other; a refusal of one does not stop the next.
 fn approve_each(targets: Vec<Target>, way: Way<'_>, app: &App, output: &mut Output) -> Result<u8, Failure> {
     let only = targets.len() == 1;
     let mut refused = None;
@@ -77,7 +77,7 @@ fn approve_each(targets: Vec<Target>, way: Way<'_>, app: &App, output: &mut Outp
         };
         match done {
             Ok(_) => {}
-            Err(failure) if only || failure.kind != Kind::Untrusted => return Err(failure),
+            Err(failure) if only || failure.kind != ErrorKind::Untrusted => return Err(failure),
             Err(failure) => refused = Some(failure),
         }
     }
@@ -111,7 +111,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
             let of_extension = app.extensions.of_hook(&hook.spec);
             let own = match of_extension {
                 Some(extension) => ext::approval_keys(extension, &app),
-                // What it is called in its own project, wherever we are.
+                // Its id in its own project, wherever we are.
                 None => vec![(hook.source(), Approvable::id(&*hook).into_owned())],
             };
             let is_new = |key: &(String, String)| !keys.contains(key);
@@ -147,7 +147,7 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
             .hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
     }
     if app.standing(hook) == Standing::Approved {
-        // Whoever names a digest counts on it, also where nothing is left to approve.
+        // A given digest must match, even if there is nothing left to approve.
         if let Some(named) = way.digest {
             check_digest(hook, &propose(hook, way.uncovered, app)?, named)?;
         }
@@ -170,9 +170,9 @@ fn ask_together(together: &Together<'_>, output: &mut Output) -> Result<(), Fail
     let by_digest = (&together.remedy(), &together.digest());
     review::refuse_unshown(&reviews, "the list of hooks", by_digest, output.asker())?;
     match review::ask(&review::screen(&reviews), &question, YES, output) {
-        Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Code::Declined, "nothing was approved")),
-        Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
+        PickedChoice::One(()) => Ok(()),
+        PickedChoice::No => Err(Failure::new(Code::Declined, "nothing was approved")),
+        PickedChoice::Nobody => Err(nobody("the hooks were not approved", "ID")
             .hint("the hooks of one group are approved at once by their `groupDigest`, which it prints as well")),
     }
 }
@@ -201,7 +201,7 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
     Ok(Term::Always)
 }
 
-/// Shows everything that would run, and asks. Without a terminal nobody approves anything.
+/// Shows everything that would run, and asks. Without a terminal nothing is approved.
 fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
     let review = app.engine.trust.review(hook, proposal);
     let what = format!("hook `{}`", hook.id());
@@ -219,7 +219,8 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
         );
     }
     if app.engine.trust.key().is_none() {
-        // What is used up changes the list, and a signed one changes only by a person.
+        // An approval for one run or a session changes the list when it is used up, and only a person can change a
+        // signed list.
         offered.extend([("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)]);
     }
     if offered.is_empty() {
@@ -227,9 +228,9 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
         return Err(review::unapproved(&what, parts));
     }
     match review::ask(&text, question, &offered, output) {
-        Chosen::One(term) => Ok(term),
-        Chosen::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
-        Chosen::Nobody => Err(nobody(&format!("{what} was not approved"), &shell_word(hook.id()))),
+        PickedChoice::One(term) => Ok(term),
+        PickedChoice::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
+        PickedChoice::Nobody => Err(nobody(&format!("{what} was not approved"), &shell_word(hook.id()))),
     }
 }
 

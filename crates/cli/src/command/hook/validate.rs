@@ -8,7 +8,6 @@ use ollm_app::validation::validate_hooks;
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
-use crate::problem;
 
 pub(super) fn run(
     file: Option<&Path>,
@@ -16,6 +15,7 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
+    output.busy("reading hooks");
     let found = validate_hooks(file, context)?;
     let code = if found.problems.is_empty() { OK } else { FINDING };
     if as_json {
@@ -23,9 +23,10 @@ pub(super) fn run(
         return Ok(code);
     }
     for problem in &found.problems {
-        output.explain(&problem::render(problem));
+        output.problem(problem);
     }
     match (code, found.hooks) {
+        (OK, 0) => output.tell("nothing is wrong, and there is no hook"),
         (OK, 1) => output.tell("nothing is wrong with the one hook there is"),
         (OK, count) => output.tell(&format!("nothing is wrong with the {count} hooks there are")),
         _ => {}

@@ -24,7 +24,7 @@ const UNNAMED: &str = "the server needs a name";
 const TIMES: &[&str] = &["timeout", "toolTimeout", "tool_timeout"];
 
 pub(super) fn add(arguments: &AddArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    // What the user declares needs no approval, so an agent that could add servers could start anything.
+    // Servers of the user need no approval, so an agent that could add servers could start anything.
     refuse_agents(context, "add servers")?;
     context.tell_notices(output);
     let snippet = understand(arguments)?;
@@ -77,7 +77,7 @@ pub(super) fn remove(name: &str, project: bool, context: &AppContext, output: &m
     })
 }
 
-/// What is to be written down, whichever way it was said.
+/// What is to be written down, from any form of the arguments.
 fn understand(arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     let name = arguments.name.as_deref();
     let target = arguments.target.as_deref();
@@ -98,7 +98,8 @@ fn is_text(text: &str) -> bool {
     text.trim_start().starts_with(['{', '"', '[']) || text.contains(char::is_whitespace)
 }
 
-/// What a documentation prints: JSON, TOML, YAML or a command line. It may hold secrets, so nothing of it is repeated.
+/// The server in a documentation's snippet: JSON, TOML, YAML or a command line. The snippet may contain secrets, so
+/// messages do not repeat it.
 fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     let text = unfenced(text).trim();
     let text = text.strip_prefix("$ ").unwrap_or(text);
@@ -108,7 +109,7 @@ fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result
     if text.starts_with(['{', '"', '[']) || text.starts_with("//") || text.starts_with("/*") {
         return Ok(servers_from_json(text, name)?);
     }
-    // A long line is printed on several, and some have a word said about them.
+    // Documentation may break a long line, or put a comment before it.
     let joined = text.replace("\\\n", " ");
     let mut lines = joined.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     match (lines.next(), lines.next()) {
@@ -153,17 +154,17 @@ fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> R
     Ok(vec![(name, declare(&line)?)])
 }
 
-/// Nothing is written down that could not be read back.
+/// Fails for a declaration that could not be read back.
 fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Failure> {
     for (key, value) in TIMES.iter().filter_map(|key| Some((key, declaration.get(key)?.as_f64()?))) {
-        // Nobody waits for less than a second; other programs count in seconds.
+        // A real timeout has at least a second; other programs count in seconds.
         if value > 0.0 && value < 1000.0 {
             output.tell(&format!("`{key}` of server `{name}` is {value} milliseconds; write \"{value}s\" for seconds"));
         }
     }
     let (server, problems) = check_server(name, declaration);
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
-        // Whatever was given may be a secret.
+        // A given value may be a secret.
         output.tell(&Problem { value: None, ..problem.clone() }.to_string());
     }
     match (server, problems.into_iter().find(|problem| problem.severity != Severity::Warning)) {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ollm_app::servers::{Live, ServerEntry, Servers, taken, told};
+use ollm_app::dispatch::tell_server_failure;
+use ollm_app::servers::{DeclaredServer, LiveServers, Servers, taken, told};
 use ollm_app::{AppContext, Notices};
 use ollm_mcp::{
-    Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
-    tool_names, write_result,
+    Call, CallError, CheckedResult, LARGEST_RESULT, Offers, Progress, SchemaMismatch, Spill, bound_result, check,
+    show_result, split, tool_names, write_result,
 };
 use ollm_protocol::{Code, ToolResult, did_you_mean, units};
 use ollm_shell::shell_word;
@@ -42,12 +43,18 @@ fn call(
     servers: &Servers<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let (taken, spill) = with_server(servers, server, output, |live, known, output| {
+    let mut broken = None;
+    let done = with_server(servers, server, output, |live, known, output| {
         let Fitting { raw: tool, args, .. } = fitting(tool, args, known, live, output)?;
         let answer = ask(live, server, Call { tool: tool.clone(), args, ..call }, output);
+        broken = answer.as_ref().err().map(|error| (known.spec.label(), error.clone()));
         let taken = take(answer, &tool, &known.offers(&live.listed(server)))?;
         Ok((taken, live.spill(servers.context, server)))
-    })?;
+    });
+    if let Some((label, error)) = &broken {
+        tell_server_failure(label, error, servers.context, output);
+    }
+    let (taken, spill) = done?;
     if taken.result.is_error && taken.notes.is_empty() {
         output.tell(&format!("server `{server}`, tool `{tool}`: it says that it failed"));
     }
@@ -73,7 +80,7 @@ fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(
 }
 
 /// Calls, and streams what the server says about its progress.
-fn ask(live: &Live, server: &str, call: Call, output: &mut Output) -> Result<serde_json::Value, CallError> {
+fn ask(live: &LiveServers, server: &str, call: Call, output: &mut Output) -> Result<serde_json::Value, CallError> {
     let (sender, steps) = channel();
     let progress: ollm_mcp::OnProgress = Arc::new(move |step: Progress| drop(sender.send(step)));
     let pending = live.fleet().call(server, Call { progress: Some(progress), ..call });
@@ -82,7 +89,7 @@ fn ask(live: &Live, server: &str, call: Call, output: &mut Output) -> Result<ser
 }
 
 /// The result, checked against what the tool promised.
-fn take(answer: Result<serde_json::Value, CallError>, tool: &str, offers: &Offers) -> Result<Taken, Failure> {
+fn take(answer: Result<serde_json::Value, CallError>, tool: &str, offers: &Offers) -> Result<CheckedResult, Failure> {
     let promised = offers.tools.iter().find(|offer| offer.raw == tool).and_then(|offer| offer.tool.output.as_ref());
     taken(answer, promised).map_err(unanswered)
 }
@@ -95,7 +102,7 @@ fn show(result: ToolResult, arguments: &CallArguments, spill: &Spill, output: &m
     if arguments.json {
         output.pretty_json(&write_result(&bounded.result))?;
     } else {
-        output.line(&show_result(&bounded.result))?;
+        output.data(&show_result(&bounded.result))?;
     }
     Ok(code)
 }
@@ -110,8 +117,8 @@ struct GivenArguments {
 impl GivenArguments {
     fn read(arguments: &CallArguments) -> Result<GivenArguments, Failure> {
         let object = match arguments.args.as_deref() {
-            Some("-") => object(Some(&read_input()?))?,
-            text => object(text)?,
+            Some("-") => object("standard input", Some(&read_input()?))?,
+            text => object("--args", text)?,
         };
         let mut values: Vec<(String, String)> = Vec::new();
         let first = arguments.tool.iter().filter(|_| arguments.names_both());
@@ -128,7 +135,7 @@ impl GivenArguments {
         Ok(GivenArguments { object, values })
     }
 
-    /// The arguments for a tool with this schema. What it wants as text is text, whatever it looks like.
+    /// The arguments for a tool with this schema. A value for a text stays text, even if it looks like a number.
     fn typed(&self, schema: Option<&Map<String, Value>>) -> Map<String, Value> {
         let wants_text = |name: &str| {
             let wanted = schema.and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
@@ -144,13 +151,13 @@ impl GivenArguments {
     }
 }
 
-/// The server's own name for a tool that takes these arguments. What is remembered of a server may be out of date: only
-/// what it says now is a reason to refuse. Where changed tools wait for a person, only what it says now is a reason to call.
+/// Finds the tool and checks the arguments. Cached tools may be out of date, so only a fresh list is a reason to
+/// refuse. If changed tools wait for a review, only a fresh list is a reason to call.
 fn fitting(
     tool: &str,
     args: &GivenArguments,
-    known: &ServerEntry,
-    live: &Live,
+    known: &DeclaredServer,
+    live: &LiveServers,
     output: &mut Output,
 ) -> Result<Fitting, Failure> {
     let name = &known.spec.name;
@@ -161,7 +168,7 @@ fn fitting(
     }
     live.start(output);
     let listed = live.listed(name);
-    // One that does not start says so when it is called.
+    // A server that does not start reports that at the call.
     if listed.is_empty() {
         return Ok(Fitting::unknown(tool, args));
     }
@@ -204,8 +211,8 @@ impl Fitting {
     }
 }
 
-/// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
-fn denied(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<String> {
+/// The meant tool, by either of its names, if the server has it and its declaration keeps it back.
+fn denied(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<String> {
     let names = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str));
     let held: Vec<&str> = names.filter(|name| !known.admits(name)).collect();
     let full = tool_names(&known.label, &held);
@@ -213,8 +220,8 @@ fn denied(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<String> {
     meant.map(|(raw, _)| (*raw).to_owned())
 }
 
-/// A tool that is not called before a person has looked at it, whichever way it is named.
-fn waits(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<Failure> {
+/// The failure for a tool that waits for a person's review.
+fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure> {
     let name = &known.spec.name;
     let kept_back = |why: String| Failure::new(Code::NotApproved, format!("tool `{tool}` of server `{name}` {why}"));
     let waiting = match known.review()?.waiting(listed) {
@@ -230,8 +237,8 @@ fn waits(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<Failure> {
     Some(kept_back(format!("{what} since you last saw its tools")).hint(way_out))
 }
 
-/// A tool that the declaration keeps back; what the server said has nothing to do with it.
-fn withheld(tool: &str, known: &ServerEntry) -> Failure {
+/// The failure for a tool that the declaration excludes, whatever the server says.
+fn withheld(tool: &str, known: &DeclaredServer) -> Failure {
     let (name, origin) = (&known.spec.name, &known.spec.origin);
     Failure::new(Code::UnknownTool, format!("tool `{tool}` of server `{name}` is denied by its declaration"))
         .hint(format!("`allowTools` and `denyTools` in {}:{} say so", origin.file.display(), origin.line))
@@ -248,16 +255,42 @@ fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Resu
     let (raw, args) = (offer.raw.clone(), args.typed(Some(&offer.tool.input.0)));
     match check(&Value::Object(args.clone()), &offer.tool.input.0) {
         Ok(unchecked) => Ok(Fitting { raw, args, unchecked }),
-        Err(error @ Unfit::Endless) => Ok(Fitting { raw, args, unchecked: vec![error.to_string()] }),
-        Err(Unfit::Broken { at, why }) => {
+        Err(error @ SchemaMismatch::Endless) => Ok(Fitting { raw, args, unchecked: vec![error.to_string()] }),
+        Err(SchemaMismatch::Broken { at, why }) => {
             let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
             Err(Failure::new(
                 Code::InvalidArguments,
                 format!("the arguments do not fit tool `{tool}` of `{server}`{place}: {why}"),
             )
-            .hint(format!("it wants {}", cut(&Value::Object(offer.tool.input.0.clone()).to_string(), LONGEST_SCHEMA))))
+            .hint(format!("it wants {}", cut(&wanted(&offer.tool.input.0), LONGEST_SCHEMA)))
+            .hint(format!("`ollm mcp tools {} --json` prints its schema", shell_word(server))))
         }
     }
+}
+
+/// The arguments that a schema names, as people write them.
+fn wanted(schema: &Map<String, Value>) -> String {
+    let needed = |name: &String| {
+        schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|one| one == name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let described = properties.map(|(name, property)| {
+        let kind = match (property.get("enum").and_then(Value::as_array), property.get("type")) {
+            (Some(words), _) => {
+                let words: Vec<String> =
+                    words.iter().map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect();
+                format!("one of {}", words.join(", "))
+            }
+            (None, Some(Value::String(kind))) => kind.clone(),
+            (None, Some(Value::Array(kinds))) => {
+                kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+            }
+            _ => "any value".to_owned(),
+        };
+        format!("`{name}` ({kind}{})", if needed(name) { "" } else { ", optional" })
+    });
+    let described: Vec<String> = described.collect();
+    if described.is_empty() { "no arguments that it names".to_owned() } else { described.join(", ") }
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {

@@ -1,4 +1,4 @@
-//! Command lines that say what a server is: ours, and those with which other programs add one.
+//! Parses command lines that declare a server: ours, and those by which other programs add one.
 
 use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ pub(super) struct Line {
     pub(super) transport: Option<String>,
 }
 
-/// Options of other programs that have a value and no meaning here.
+/// Options of other programs that take a value and mean nothing here.
 const SWALLOWED: &[&str] = &[
     "-s",
     "--scope",
@@ -59,7 +59,7 @@ pub(super) fn from_line(words: &[String]) -> Option<Line> {
             .filter(|_| word.starts_with("--"))
             .map_or((word.as_str(), None), |(option, value)| (option, Some(value.to_owned())));
         let mut value = || joined.clone().or_else(|| rest.next().cloned());
-        // What follows a program is for the program.
+        // Words after a program are the program's arguments.
         let ours = line.target.first().is_none_or(|first| is_address(first));
         match option {
             "--" if ours => line.target.extend(rest.by_ref().cloned()),
@@ -123,7 +123,7 @@ fn with_colon(header: &str) -> String {
 /// Our own command line for it, with a name that fits.
 pub(super) fn proposal(line: &Line) -> String {
     let name = shell_word(&fitting_name(&line.target)).into_owned();
-    // What was given may be a secret.
+    // The values may be secrets.
     let hidden = |flag: &str, items: &[String], mark: char| -> String {
         let names = items.iter().filter_map(|item| item.split_once(mark));
         names.map(|(name, _)| format!(" {flag} {}", shell_word(&format!("{name}{mark}…")))).collect::<Vec<_>>().concat()
@@ -136,7 +136,7 @@ pub(super) fn proposal(line: &Line) -> String {
     }
 }
 
-/// What a person may call a server: the name of its package or of its host, without what all of them are called.
+/// A name for a server: that of its package or host, without parts that most servers have.
 fn fitting_name(target: &[String]) -> String {
     const COMMON: &[&str] = &["mcp", "server", "www", "api", "com", "org", "net", "io", "dev", "ai", "app", "py", "js"];
     const RUNNERS: &[&str] =
@@ -144,7 +144,7 @@ fn fitting_name(target: &[String]) -> String {
     let plain = |word: &&String| !word.starts_with('-') && !RUNNERS.contains(&word.as_str());
     let word = target.iter().find(plain).or(target.first()).map(String::as_str).unwrap_or_default();
     let host = word.split_once("://").map(|(_, rest)| rest.split(['/', ':', '?']).next().unwrap_or_default());
-    // A version stands behind an @, a scope in front of a slash.
+    // A version follows an `@`, and a scope precedes a slash.
     let package = || word.rsplit('/').next().unwrap_or_default().split('@').next().unwrap_or_default();
     let named = host.unwrap_or_else(package);
     let parts = named.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

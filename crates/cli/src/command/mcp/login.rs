@@ -1,19 +1,19 @@
-//! `ollm mcp login` and `logout`: who we are, for servers on the web that want to know.
+//! `ollm mcp login` and `logout`: logs in to servers on the web that require it, and out of them.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ollm_app::servers::{ServerEntry, Servers, tokens};
+use ollm_app::servers::{DeclaredServer, Servers, tokens};
 use ollm_app::{AppContext, AppError, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
-use ollm_mcp::{Grant, Login, LoginError, Oauth, Pasted, Wanted, log_out};
+use ollm_mcp::{Grant, Login, LoginError, LoginRequest, Oauth, PersonInput, log_out};
 use ollm_protocol::{Code, units};
 use ollm_store::{Redactor, one_line};
 use serde_json::{Value, json};
 
 use crate::arguments::mcp::LoginArguments;
 use crate::ask::{Asker, typed};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::open;
 use crate::output::Output;
 use crate::tui::screen::{AnswerKind, Look, OpenQuestion};
@@ -32,14 +32,14 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let servers = Servers::load(context)?;
     servers.tell_problems(output);
     let known = servers.find(&arguments.name)?;
-    // Where it says one logs in decides where the person is led: that is trusted like a start.
+    // The server names the page for the login, so it needs the same trust as for a start.
     if let Some(error) = servers.refusal(known) {
         return Err(error.into());
     }
     let declared = wanted(known, &servers)?;
     let exact = !arguments.scope.is_empty();
     let scopes = if exact { arguments.scope.clone() } else { declared.oauth.scopes.clone() };
-    let wanted = Wanted { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
+    let wanted = LoginRequest { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
     let failed = |error: LoginError| failed(known, &error, wanted.oauth.client_secret.as_deref());
     let began = Instant::now();
     output.busy("finding out where to log in");
@@ -49,14 +49,14 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let (asker, text) = (output.asker().clone(), question(&login, &arguments.name));
     let mut dialog = opened(&text, &asker);
     let pasted = || match dialog.as_ref().map(OpenQuestion::look) {
-        Some(Look::Closed) => Pasted::GivenUp,
+        Some(Look::Closed) => PersonInput::GivenUp,
         Some(Look::Answered(address)) => {
             let again = format!("{text}\n\nWas the address that you pasted the wrong one? Then paste another.");
             dialog = opened(&again, &asker);
-            Pasted::Address(address)
+            PersonInput::Address(address)
         }
-        None if asker.is_there() => typed().map_or(Pasted::Nothing, Pasted::Address),
-        Some(Look::Open) | None => Pasted::Nothing,
+        None if asker.is_there() => typed().map_or(PersonInput::Nothing, PersonInput::Address),
+        Some(Look::Open) | None => PersonInput::Nothing,
     };
     let left = patience.saturating_sub(began.elapsed());
     let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
@@ -70,7 +70,7 @@ pub(super) fn out(name: &str, as_json: bool, context: &AppContext, output: &mut 
     let forgotten = log_out(&wanted(known, &servers)?, &file(context));
     let said = match &forgotten {
         Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
-        Ok(None) => format!("server `{name}`: nobody was logged in"),
+        Ok(None) => format!("server `{name}`: no login to remove"),
         Err(LoginError::File(why)) => return Err(Failure::new(Code::NotWritten, format!("server `{name}`: {why}"))),
         Err(why) => {
             format!("server `{name}`: what was granted is forgotten here, but the issuer could not be told: {why}")
@@ -80,24 +80,24 @@ pub(super) fn out(name: &str, as_json: bool, context: &AppContext, output: &mut 
     if as_json {
         output.pretty_json(&json!({"server": name, "loggedOut": !matches!(forgotten, Ok(None))}))?;
     }
-    Ok(if forgotten.is_err() { Kind::Environment as u8 } else { OK })
+    Ok(if forgotten.is_err() { ErrorKind::Environment as u8 } else { OK })
 }
 
 fn file(context: &AppContext) -> PathBuf {
     tokens(context)
 }
 
-/// Where to log in and as whom, as it is declared.
-fn wanted(known: &ServerEntry, servers: &Servers<'_>) -> Result<Wanted, Failure> {
+/// The declared address to log in at, and the declared identity.
+fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<LoginRequest, Failure> {
     let (spec, missing) = known.expanded(servers);
     if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
         return Err(AppError::from(problem).into());
     }
     let oauth = spec.oauth.clone().unwrap_or_default();
-    Ok(Wanted { url: address(spec)?, oauth, exact: false, network: servers.context.network.clone() })
+    Ok(LoginRequest { url: address(spec)?, oauth, exact: false, network: servers.context.network.clone() })
 }
 
-/// Where the server is; one that we start knows us already.
+/// The address of the server. A server that we start ourselves needs no login.
 fn address(spec: ServerSpec) -> Result<String, Failure> {
     match spec.address {
         Address::Url { url, headers, .. } => {
@@ -130,7 +130,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
     }
 }
 
-/// In front of the panels a dialog takes the address, and can be closed.
+/// With the panels, a dialog asks for the address and can be closed.
 fn opened(text: &str, asker: &Asker) -> Option<OpenQuestion> {
     match asker {
         Asker::Dialog(screen) => Some(screen.open(text, AnswerKind::Text)),
@@ -149,7 +149,7 @@ fn question(login: &Login, server: &str) -> String {
     )
 }
 
-fn told(known: &ServerEntry, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+fn told(known: &DeclaredServer, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let name = &known.spec.name;
     let scopes = if grant.scopes.is_empty() { String::new() } else { format!(" for {}", grant.scopes.join(", ")) };
     output.tell(&format!("server `{name}`: logged in at {}{scopes}", grant.issuer));
@@ -163,9 +163,9 @@ fn entry(name: &str, grant: &Grant) -> Value {
     json!({"server": name, "issuer": grant.issuer, "scopes": grant.scopes, "renewable": grant.renewable})
 }
 
-/// What went wrong, without the word that only the issuer should know.
-fn failed(known: &ServerEntry, error: &LoginError, secret: Option<&str>) -> Failure {
-    let text = format!("nobody is logged in to server `{}`: {error}", known.spec.name);
+/// The failure without the secret that only the issuer should know.
+fn failed(known: &DeclaredServer, error: &LoginError, secret: Option<&str>) -> Failure {
+    let text = format!("no login to server `{}`: {error}", known.spec.name);
     let redactor = Redactor::new(secret.map(|secret| ("oauth.clientSecret", secret)));
     Failure::new(Code::LoginFailed, redactor.redact_str(&text))
 }

@@ -1,7 +1,7 @@
 //! `ollm mcp logs`: what a server said on its standard error, in the conversations that run or when it last ran.
 
 use ollm_app::AppContext;
-use ollm_app::control::{Chat, ControlCommand, Found, ask};
+use ollm_app::control::{Chat, ControlCommand, FoundChats, ask};
 use ollm_app::servers::{Servers, log_file};
 use ollm_protocol::Code;
 use ollm_store::{escape_for_people, read_bounded};
@@ -15,7 +15,7 @@ const LARGEST_LOG: u64 = 1 << 20;
 pub(super) fn run(server: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
     let known = servers.find(server)?;
-    let Found { chats, troubles } = ask(context, ControlCommand::Logs, std::slice::from_ref(&known.spec.name));
+    let FoundChats { chats, troubles } = ask(context, ControlCommand::Logs, std::slice::from_ref(&known.spec.name));
     for trouble in &troubles {
         output.tell(trouble);
     }

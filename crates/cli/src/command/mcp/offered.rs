@@ -1,7 +1,7 @@
-//! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
+//! `ollm mcp resources` and `prompts`: shows the resources and the prompts that a server offers.
 
 use ollm_app::AppContext;
-use ollm_app::servers::{Live, Servers};
+use ollm_app::servers::{LiveServers, Servers};
 use ollm_mcp::{CallError, CallErrorKind};
 use ollm_protocol::Code;
 use ollm_store::escape_for_people;
@@ -12,17 +12,17 @@ use crate::error::{FINDING, Failure};
 use crate::output::Output;
 use crate::table;
 
-/// More of what is wrong with one answer is not told.
+/// Further faults of one answer are not told.
 const MOST_FAULTS: usize = 5;
 
-/// What is looked at.
+/// The sort of items to show.
 #[derive(Clone, Copy)]
 pub(super) enum Sort {
     Resources,
     Prompts,
 }
 
-/// Lists all of a sort, or shows the one that is named, which a prompt is filled in for.
+/// Lists all items of a sort, or shows the named one; a prompt is filled in.
 pub(super) fn run(
     sort: Sort,
     server: &str,
@@ -61,13 +61,13 @@ pub(super) fn run(
     })
 }
 
-/// An answer that says nothing.
+/// The failure for an answer that cannot be understood.
 fn malformed(server: &str, why: &str) -> Failure {
     Failure::new(Code::ServerFailed, format!("MCP server `{server}`: {why}"))
         .hint("this is a fault of the server; a newer version of it may do better")
 }
 
-fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+fn list(sort: Sort, live: &LiveServers, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let listing = match sort {
         Sort::Resources => live.fleet().resources(server),
         Sort::Prompts => live.fleet().prompts(server),
@@ -79,7 +79,7 @@ fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Outpu
                 listing.items.extend(templates.items);
                 listing.warnings.extend(templates.warnings);
             }
-            // Many servers have none and do not know the question.
+            // Many servers have no such items and do not know the request.
             Err(CallError { kind: CallErrorKind::Refused { .. }, .. }) => {}
             Err(error) => return Err(unanswered(error)),
         }
@@ -119,7 +119,7 @@ impl Sort {
         }
     }
 
-    /// What of an answer cannot be read; a failure if nothing can.
+    /// The parts of an answer that cannot be read; fails if no part can.
     fn faults(self, answer: &Value) -> Result<Vec<String>, String> {
         let (key, method) = match self {
             Sort::Resources => ("contents", "resources/read"),
@@ -153,7 +153,7 @@ impl Sort {
         Some(format!("`{key}[{at}]` has {wanted}"))
     }
 
-    /// What a person reads of an answer; bytes are only counted.
+    /// An answer as text for a person; bytes are only counted.
     fn text(self, answer: &Value) -> String {
         let part = |content: &Value| match (content.get("text").and_then(Value::as_str), content.get("blob")) {
             (Some(text), _) => format!("{text}\n"),

@@ -1,4 +1,4 @@
-//! `ollm mcp review`: a person looks at what a server changed about its tools, and offers them again.
+//! `ollm mcp review`: a person reviews a server's changed tools, and offers them again.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    // Looking approves nothing.
+    // A look alone approves nothing.
     let only_looks = as_json && digest.is_none();
     if !only_looks {
         refuse_approval("tools", digest, context)?;
@@ -73,7 +73,7 @@ fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<
     })
 }
 
-/// Shows everything that waits, and asks. Without a terminal nobody approves anything.
+/// Shows everything that waits, and asks. Without a terminal nothing is approved.
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
     let them = if waiting.len() == 1 { "it" } else { "them" };
     let question = format!("Offer {} to models, as long as nothing of {them} changes?", counted(waiting));

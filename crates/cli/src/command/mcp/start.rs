@@ -3,13 +3,13 @@
 
 use ollm_app::AppContext;
 use ollm_app::control::ControlCommand;
-use ollm_app::servers::{ServerEntry, Servers, cache, remarks};
+use ollm_app::servers::{DeclaredServer, Servers, cache, remarks};
 use ollm_mcp::{CallError, ServerState, ServerStatus};
 use ollm_protocol::{Code, CodeClass};
 
 use super::list::{Row, table};
 use super::stop::order;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -17,7 +17,7 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
     try_all(&servers, names, as_json, output)
 }
 
-/// Restarts the servers of the conversations that run; where none does, forgets what was known and tries anew.
+/// Restarts the servers of running conversations. Without any, deletes the cached data and starts the servers anew.
 pub(super) fn again(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
     servers.chosen(names)?;
@@ -48,13 +48,13 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
 /// Starts those that may be, and says how each is; the code is that of the worst.
 fn probe<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a ServerEntry],
+    chosen: &[&'a DeclaredServer],
     named: bool,
     output: &mut Output,
 ) -> Result<(Vec<Row<'a>>, u8), Failure> {
     let mut code = OK;
     let mut rows: Vec<Row<'a>> = chosen.iter().map(|known| Row::resting(known, servers)).collect();
-    let able: Vec<&ServerEntry> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
+    let able: Vec<&DeclaredServer> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
     for row in &mut rows {
         let Some(failure) = servers.refusal(row.known) else { continue };
         let missing = failure.code.class() == CodeClass::Environment;
@@ -64,9 +64,9 @@ fn probe<'a>(
         if named || failure.code.class() != CodeClass::Configuration {
             output.tell(&failure.message);
         }
-        // What is switched off or waits for approval fails only those who ask for it by its name.
+        // A server that is off or not approved is a failure only if it was named.
         if named || missing {
-            code = code.max(Kind::from(failure.code.class()) as u8);
+            code = code.max(ErrorKind::from(failure.code.class()) as u8);
         }
     }
     if able.is_empty() {
@@ -80,7 +80,7 @@ fn probe<'a>(
             row.error = problem(&status, outcome);
             if let ServerState::Degraded(why) = &status.state {
                 output.tell_failure(&format!("{}: {why}", row.known.spec.label()));
-                code = code.max(Kind::Environment as u8);
+                code = code.max(ErrorKind::Environment as u8);
             }
             if matches!(status.state, ServerState::Ready | ServerState::Degraded(_)) {
                 let offers = row.known.offers(&live.listed(&status.name));
@@ -92,7 +92,7 @@ fn probe<'a>(
             }
             let why = row.error.as_deref().unwrap_or(row.state);
             output.tell_failure(&format!("{}: {why}", row.known.spec.label()));
-            code = code.max(Kind::Environment as u8);
+            code = code.max(ErrorKind::Environment as u8);
         }
         Ok(())
     })?;

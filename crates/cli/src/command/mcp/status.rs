@@ -1,12 +1,12 @@
-//! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
+//! `ollm mcp status`: shows how servers are declared, and their state in running conversations.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ollm_app::AppContext;
-use ollm_app::control::{Chat, ControlCommand, Found, ask};
-use ollm_app::servers::{LastFailure, ServerEntry, Servers, last_failures, tokens};
+use ollm_app::control::{Chat, ControlCommand, FoundChats, ask};
+use ollm_app::servers::{DeclaredServer, LastFailure, Servers, last_failures, tokens};
 use ollm_catalog::Address;
 use ollm_mcp::{Grant, granted};
 use ollm_protocol::units::iso;
@@ -21,12 +21,14 @@ use crate::table;
 pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
     servers.tell_problems(output);
-    let rows: Vec<Row<'_>> = servers.chosen(names)?.iter().map(|known| Row::resting(known, &servers)).collect();
-    let Found { chats, troubles } = ask(context, ControlCommand::Status, names);
+    let kept = Kept::find(context);
+    let chosen = servers.chosen(names)?;
+    let rows = chosen.iter().map(|known| Row::resting(known, &servers).failed_before(&kept.failures));
+    let rows: Vec<Row<'_>> = rows.collect();
+    let FoundChats { chats, troubles } = ask(context, ControlCommand::Status, names);
     for trouble in &troubles {
         output.tell(trouble);
     }
-    let kept = Kept::find(context);
     if as_json {
         output.pretty_json(&rows.iter().map(|row| entry(row, &chats, &kept)).collect())?;
     } else {
@@ -54,9 +56,9 @@ pub(crate) struct ServerOverview {
 
 /// All servers, and the conversations that could not be asked about them.
 pub(crate) fn overview(servers: &Servers<'_>) -> (Vec<ServerOverview>, Vec<String>) {
-    let Found { chats, troubles } = ask(servers.context, ControlCommand::Status, &[]);
+    let FoundChats { chats, troubles } = ask(servers.context, ControlCommand::Status, &[]);
     let kept = Kept::find(servers.context);
-    let one = |known: &ServerEntry| ServerOverview {
+    let one = |known: &DeclaredServer| ServerOverview {
         entry: entry(&Row::resting(known, servers), &chats, &kept),
         tools: known_tools(known, &chats),
     };
@@ -64,7 +66,7 @@ pub(crate) fn overview(servers: &Servers<'_>) -> (Vec<ServerOverview>, Vec<Strin
 }
 
 /// The tools that are known of a server, by a conversation or from an earlier time: name, arguments and description of each.
-fn known_tools(known: &ServerEntry, chats: &[Chat]) -> Vec<[String; 3]> {
+fn known_tools(known: &DeclaredServer, chats: &[Chat]) -> Vec<[String; 3]> {
     let live = chats.iter().rev().filter_map(|chat| chat.server(&known.spec.name)?.get("toolList")?.as_array());
     match live.into_iter().find(|tools| !tools.is_empty()) {
         Some(tools) => tools.iter().filter_map(told_row).collect(),
@@ -72,10 +74,10 @@ fn known_tools(known: &ServerEntry, chats: &[Chat]) -> Vec<[String; 3]> {
     }
 }
 
-/// What is kept of servers that do not run.
+/// The stored data about servers that do not run.
 struct Kept {
     failures: BTreeMap<String, LastFailure>,
-    /// The file of what was granted.
+    /// The file with the tokens of logins.
     tokens: PathBuf,
 }
 
@@ -84,19 +86,19 @@ impl Kept {
         Kept { failures: last_failures(context), tokens: tokens(context) }
     }
 
-    fn failure(&self, known: &ServerEntry) -> Option<&LastFailure> {
+    fn failure(&self, known: &DeclaredServer) -> Option<&LastFailure> {
         self.failures.get(&known.key.as_ref()?.to_string())
     }
 
     /// Whether a person logged in to a server on the web; its address may hold variables, which are not filled in here.
-    fn login(&self, known: &ServerEntry) -> Option<Grant> {
+    fn login(&self, known: &DeclaredServer) -> Option<Grant> {
         match &known.spec.address {
             Address::Url { url, .. } => granted(url, &self.tokens),
             Address::Command { .. } => None,
         }
     }
 
-    fn tell(&self, known: &ServerEntry, output: &mut Output) {
+    fn tell(&self, known: &DeclaredServer, output: &mut Output) {
         let label = known.spec.label();
         if let Some(failure) = self.failure(known) {
             output.tell(&format!("{label} failed at {}: {}", time(failure), failure.why));
@@ -112,8 +114,8 @@ fn time(failure: &LastFailure) -> String {
     iso(at.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-/// The entry of the list with the coarser word beside the state: as declared, and as it is in each conversation. The
-/// newest conversation speaks for the server itself.
+/// The list's entry with a coarser word beside the state. It has the declared state, and the present state in each
+/// conversation. The newest conversation gives the server's own state.
 fn entry(row: &Row<'_>, chats: &[Chat], kept: &Kept) -> Value {
     let name = &row.known.spec.name;
     let live: Vec<(&Chat, &Value)> = chats.iter().filter_map(|chat| Some((chat, chat.server(name)?))).collect();

@@ -1,11 +1,11 @@
 //! `ollm mcp stop`, and `restart` where a conversation runs: orders to the conversations of this project.
 
-use ollm_app::control::{Chat, ControlCommand, Found, ask};
+use ollm_app::control::{Chat, ControlCommand, FoundChats, ask};
 use ollm_app::servers::Servers;
 use ollm_app::{AppContext, refuse_agents};
 use serde_json::{Value, json};
 
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{ErrorKind, FINDING, Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -30,13 +30,13 @@ pub(super) fn order(
     output: &mut Output,
 ) -> Result<Option<u8>, Failure> {
     refuse_agents(context, "stop servers of a conversation")?;
-    let Found { chats, troubles } = ask(context, deed, names);
+    let FoundChats { chats, troubles } = ask(context, deed, names);
     for trouble in &troubles {
         output.tell(trouble);
     }
     if chats.is_empty() {
-        // A conversation that did not obey is no reason to say that there is none.
-        return Ok((!troubles.is_empty()).then_some(Kind::Environment as u8));
+        // A conversation that did not obey still counts as one.
+        return Ok((!troubles.is_empty()).then_some(ErrorKind::Environment as u8));
     }
     let mut failed = !troubles.is_empty();
     let mut rows = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn order(
     if as_json {
         output.pretty_json(&rows.into())?;
     }
-    Ok(Some(if failed { Kind::Environment as u8 } else { OK }))
+    Ok(Some(if failed { ErrorKind::Environment as u8 } else { OK }))
 }
 
 fn told(chat: &Chat, server: &Value) -> String {

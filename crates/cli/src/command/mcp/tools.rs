@@ -1,18 +1,18 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
 use ollm_app::AppContext;
-use ollm_app::servers::{ServerEntry, Servers, remarks};
+use ollm_app::servers::{DeclaredServer, Servers, remarks};
 use ollm_mcp::{Offer, Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Failure, Kind, OK};
+use crate::error::{ErrorKind, Failure, OK};
 use crate::output::Output;
 use crate::table;
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
-/// So are the names of arguments.
+/// The names of arguments are cut to this many characters.
 const LONGEST_ARGUMENTS: usize = 48;
 
 pub(super) fn run(
@@ -31,30 +31,30 @@ pub(super) fn run(
     } else {
         output.text(&table(&lists))?;
     }
-    // Whoever asks for all servers gets what there is. Nothing at all is a failure, unless all are switched off.
+    // A request for all servers shows all that can be had. An empty result is a failure, unless all servers are off.
     Ok(match code {
         code if !names.is_empty() => code,
-        code if lists.is_empty() && code != Kind::Configuration as u8 => code.max(super::code(&servers)),
+        code if lists.is_empty() && code != ErrorKind::Configuration as u8 => code.max(super::code(&servers)),
         _ => super::code(&servers),
     })
 }
 
-type Listed<'a> = (&'a ServerEntry, Offers, &'static str);
+type Listed<'a> = (&'a DeclaredServer, Offers, &'static str);
 
 /// The tools of each server: as remembered, or as it lists them now.
 fn gather<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a ServerEntry],
+    chosen: &[&'a DeclaredServer],
     refresh: bool,
     output: &mut Output,
 ) -> Result<(Vec<Listed<'a>>, u8), Failure> {
     let mut code = OK;
     let mut lists: Vec<Listed<'a>> = Vec::new();
-    let mut unknown: Vec<&ServerEntry> = Vec::new();
+    let mut unknown: Vec<&DeclaredServer> = Vec::new();
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
-            code = code.max(Kind::from(failure.code.class()) as u8);
+            code = code.max(ErrorKind::from(failure.code.class()) as u8);
             continue;
         }
         match known.cached.as_ref().filter(|_| !refresh) {
@@ -79,7 +79,7 @@ fn gather<'a>(
                     lists.push((known, offers, status.state.name()));
                 } else {
                     outcome.err().into_iter().for_each(|error| output.tell_failure(&error.to_string()));
-                    code = code.max(Kind::Environment as u8);
+                    code = code.max(ErrorKind::Environment as u8);
                 }
             }
             Ok(())
@@ -89,13 +89,13 @@ fn gather<'a>(
     Ok((lists, code))
 }
 
-fn tell(known: &ServerEntry, warnings: &[String], offers: &Offers, output: &mut Output) {
+fn tell(known: &DeclaredServer, warnings: &[String], offers: &Offers, output: &mut Output) {
     for remark in remarks(&known.spec.label(), warnings, offers) {
         output.tell(&remark);
     }
 }
 
-fn entries<'a>(known: &'a ServerEntry, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
+fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
     offers.tools.iter().map(move |offer| {
         json!({
             "server": known.spec.name,

@@ -1,7 +1,7 @@
-//! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
+//! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly by its declaration.
 
 use ollm_app::approving::Uncovered;
-use ollm_app::servers::{ServerEntry, Servers};
+use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
@@ -27,7 +27,7 @@ pub(super) fn approve(
     context.tell_notices(output);
     let known = servers.find(name)?;
     if known.trust == Standing::Approved {
-        // Whoever names a digest counts on it, also where nothing is left to approve.
+        // A named digest must fit, also where nothing is left to approve.
         if let (Some(named), Some(now)) = (digest, &known.digest) {
             check_digest(name, now, named)?;
         }
@@ -100,9 +100,9 @@ fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
     review::check_digest(&format!("server `{name}`"), now, named, hint)
 }
 
-/// Shows everything that would run, and asks. Without a terminal nobody approves anything.
+/// Shows everything that would run, and asks. Without a terminal nothing is approved.
 fn ask_person(
-    known: &ServerEntry,
+    known: &DeclaredServer,
     proposal: &Proposal,
     servers: &Servers<'_>,
     output: &mut Output,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::table;
 
-const HEAD: [&str; 8] = ["EVENT", "VERDICT", "SUBJECT", "ID", "TIME", "MS", "RAN", "SKIPPED"];
+const HEAD: [&str; 8] = ["EVENT", "VERDICT", "SUBJECT", "ID", "TIME, UTC", "MS", "RAN", "SKIPPED"];
 
 /// How much of an id tells one record from all others: their beginnings are times, and alike.
 const END: usize = 12;
@@ -13,8 +13,11 @@ const END: usize = 12;
 pub(super) fn table(records: &[Record], long: bool) -> String {
     let short = |record: &Record| {
         let mut row = row(record);
-        if let Some(id) = row.get_mut(3).filter(|_| !long) {
+        if let [.., id, time, _, _, _] = &mut row
+            && !long
+        {
             *id = id.get(id.len().saturating_sub(END)..).unwrap_or(id).to_owned();
+            *time = moment(time).unwrap_or_else(|| time.clone());
         }
         row
     };
@@ -23,6 +26,11 @@ pub(super) fn table(records: &[Record], long: bool) -> String {
 
 pub(super) fn line(record: &Record) -> String {
     table::columns(&[row(record)])
+}
+
+/// Month, day, and the time to the second.
+fn moment(time: &str) -> Option<String> {
+    Some(format!("{} {}", time.get(5..10)?, time.get(11..19)?))
 }
 
 fn row(record: &Record) -> [String; 8] {

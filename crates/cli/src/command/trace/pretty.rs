@@ -6,8 +6,10 @@ use ollm_app::trace::{Record, at};
 use ollm_store::{escape_for_json, one_line};
 use serde_json::Value;
 
+use crate::timeline::{BOLD, DIM, GREEN, PLAIN, RED, colour_of};
+
 pub(crate) fn text(record: &Record) -> String {
-    let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));
+    let mut text = format!("{BOLD}{}{PLAIN}  {}\n", one_line(record.id()), one_line(record.text("time")));
     head(record, &mut text);
     section("plan", record.list("plan"), &mut text, stage);
     section("hooks", record.list("hooks"), &mut text, hook);
@@ -26,7 +28,8 @@ fn head(record: &Record, text: &mut String) {
         format!("{}{}{}", named("event", "", ""), named("subject", " (", ")"), named("session", ", session ", ""));
     let reason = record.verdict("reason").as_str().map(|reason| format!(": {}", one_line(reason)));
     let changed = if record.verdict("modifiedArgs") == true { ", arguments changed" } else { "" };
-    let verdict = format!("{}{changed}{}", shown(record.verdict("flow")), reason.unwrap_or_default());
+    let colour = if record.continues() { GREEN } else { RED };
+    let verdict = format!("{colour}{}{PLAIN}{changed}{}", shown(record.verdict("flow")), reason.unwrap_or_default());
     let took = format!("{} ms, by ollm {}", shown(at(&record.value, "durationMs")), named("binary", "", ""));
     let only_where_said = |name, value: String| (!value.is_empty()).then_some((name, value));
     let answered = only_where_said("answered", named("answeredBy", "by the run of ", ""));
@@ -41,7 +44,7 @@ fn head(record: &Record, text: &mut String) {
 
 fn section(name: &str, entries: &[Value], text: &mut String, line: fn(&Value) -> String) {
     if !entries.is_empty() {
-        let _ = writeln!(text, "  {name}");
+        let _ = writeln!(text, "  {BOLD}{name}{PLAIN}");
     }
     for entry in entries {
         // A text among them says that there were more.
@@ -60,7 +63,9 @@ fn hook(hook: &Value) -> String {
     let leaky = if at(hook, "leaky") == true { ", leaky" } else { "" };
     let (id, status, end, flow) = (field("id"), field("status"), end(hook), field("flow"));
     let (start, took) = (field("startMs"), field("durationMs"));
-    let mut text = format!("{id}  {status}{end}{leaky}, {flow}, from {start} ms for {took} ms{}", bytes(hook));
+    let colour = colour_of(&status);
+    let mut text =
+        format!("{id}  {colour}{status}{PLAIN}{end}{leaky}, {flow}, from {start} ms for {took} ms{}", bytes(hook));
     text.push_str(&error(hook));
     if at(hook, "async") == true {
         let _ = write!(text, "\n      async: {}", late(hook.get("late")));
@@ -71,9 +76,9 @@ fn hook(hook: &Value) -> String {
     text
 }
 
-/// What came of a hook that nobody waited for.
+/// What came of a background hook.
 fn late(late: Option<&Value>) -> String {
-    let Some(late) = late else { return "nobody waited for it, and it has left no record yet".to_owned() };
+    let Some(late) = late else { return "it ran in the background and has left no record yet".to_owned() };
     let (status, took) = (shown(at(late, "status")), shown(at(late, "durationMs")));
     format!("{status}{}, for {took} ms{}{}", end(late), bytes(late), error(late))
 }
@@ -99,7 +104,7 @@ fn error(hook: &Value) -> String {
 }
 
 fn skip(skip: &Value) -> String {
-    format!("{}  {}: {}", shown(at(skip, "id")), shown(at(skip, "reason")), shown(at(skip, "detail")))
+    format!("{DIM}{}  {}: {}{PLAIN}", shown(at(skip, "id")), shown(at(skip, "reason")), shown(at(skip, "detail")))
 }
 
 fn data(record: &Record, text: &mut String) {

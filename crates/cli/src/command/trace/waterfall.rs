@@ -1,5 +1,6 @@
 //! The events of a session from top to bottom, each with its hooks on a time scale of its own.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -16,13 +17,14 @@ pub(super) const MOST: usize = 1000;
 pub(super) fn text(records: &[Record]) -> String {
     let mut text = head(records);
     let mut folded: Vec<&str> = Vec::new();
+    let mut told = HashSet::new();
     for record in records {
         if is_quiet(record) {
             folded.push(record.text("event"));
             continue;
         }
         unfold(&mut folded, &mut text);
-        event(record, &mut text);
+        bars(record, &mut told, &mut text);
     }
     unfold(&mut folded, &mut text);
     text
@@ -44,7 +46,7 @@ fn head(records: &[Record]) -> String {
     format!("{BOLD}{session}{PLAIN}, {}, UTC: {count}{refused}\n", one_line(day))
 }
 
-/// Whether nothing of a person's came of it: no hook of theirs ran, none was kept from running, nobody refused.
+/// Whether it had nothing to do with a person's hooks: none ran, none was kept from running, none refused.
 fn is_quiet(record: &Record) -> bool {
     record.continues() && record.runs().all(|run| !is_shown(&run)) && record.list("skipped").is_empty()
 }
@@ -76,6 +78,11 @@ fn unfold(folded: &mut Vec<&str>, text: &mut String) {
 
 /// One event, with the hooks that ran on a time scale of its own.
 pub(crate) fn event(record: &Record, text: &mut String) {
+    bars(record, &mut HashSet::new(), text);
+}
+
+/// The same, where an earlier event of the session may have told already why a hook does not run.
+fn bars<'r>(record: &'r Record, told: &mut HashSet<(&'r str, &'r str)>, text: &mut String) {
     let time = record.text("time").get(11..23).unwrap_or_default();
     let subject = one_line(record.text("subject"));
     let name = one_line(record.text("event"));
@@ -89,10 +96,18 @@ pub(crate) fn event(record: &Record, text: &mut String) {
             let _ = writeln!(text, "    {}", one_line(error));
         }
     }
+    let mut as_before = Vec::new();
     for skip in record.list("skipped").iter().filter(|skip| skip.is_object()) {
-        let field = |name| one_line(at(skip, name).as_str().unwrap_or_default());
-        let line = skip_line(short_name(&field("id")), &field("reason"), &field("detail"));
-        let _ = writeln!(text, "{line}");
+        let field = |name| at(skip, name).as_str().unwrap_or_default();
+        let (name, reason) = (one_line(short_name(field("id"))), one_line(field("reason")));
+        if told.insert((field("id"), field("reason"))) {
+            let _ = writeln!(text, "{}", skip_line(&name, &reason, &one_line(field("detail"))));
+        } else {
+            as_before.push(format!("{name} ({reason})"));
+        }
+    }
+    if !as_before.is_empty() {
+        let _ = writeln!(text, "  {DIM}not run, as before: {}{PLAIN}", as_before.join(", "));
     }
     if !record.continues() {
         let flow = record.verdict("flow").as_str().unwrap_or("?");

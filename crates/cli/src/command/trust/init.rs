@@ -9,7 +9,7 @@ use ollm_trust::{ApprovalKey, Approvals, Trust};
 use serde_json::json;
 
 use super::{config, floor_line};
-use crate::ask::{Asker, Chosen, YES};
+use crate::ask::{Asker, PickedChoice, YES};
 use crate::command::config::refused;
 use crate::command::review::{ask, nobody_to_ask, unchanged};
 use crate::error::{Failure, OK};
@@ -41,14 +41,14 @@ pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failu
     let serial = trust.counting().serial();
     let (count, are) = counted(approvals.list().len());
     output.tell(&format!("{count} {are} signed, with serial {serial}"));
-    output.tell("every approval asks for the passphrase from now on; nobody can reset it");
+    output.tell("every approval asks for the passphrase from now on; it cannot be reset");
     if !demanded.is_some_and(|key| key.by_policy) {
         output.text(&wall(&line, serial, context))?;
     }
     Ok(OK)
 }
 
-/// Shows what would be signed, and asks: somebody else may have put it there.
+/// Shows what would be signed, and asks: another program may have put it there.
 fn approve_all(approvals: &Approvals, limited: usize, output: &mut Output) -> Result<(), Failure> {
     let list = approvals.list();
     if list.is_empty() {
@@ -63,8 +63,8 @@ fn approve_all(approvals: &Approvals, limited: usize, output: &mut Output) -> Re
         let _ = writeln!(text, "{limited} more do not last, cannot be signed, and go.");
     }
     match ask(&text, "Sign them?", YES, output) {
-        Chosen::One(()) => Ok(()),
-        Chosen::No | Chosen::Nobody => {
+        PickedChoice::One(()) => Ok(()),
+        PickedChoice::No | PickedChoice::Nobody => {
             let hint = "`ollm hook untrust ID` withdraws one of them, `ollm hook untrust --all` all of them";
             Err(Failure::new(Code::Declined, "nothing was signed or changed").hint(hint))
         }
@@ -116,7 +116,7 @@ fn sign(
     Ok(trust)
 }
 
-/// How root makes it binding.
+/// The commands by which root makes the key mandatory.
 fn wall(line: &str, serial: u64, context: &AppContext) -> String {
     let policy = context.places.policy.clone().unwrap_or_else(PolicyFile::of_system);
     let (file, folder) = (policy.path.display(), policy.folder().display());

@@ -12,7 +12,7 @@ use crate::output::{Output, shown};
 /// What there is to say.
 struct Status {
     key: Option<ApprovalKey>,
-    /// The serial of the list, as it is written there.
+    /// The serial that the list names.
     serial: u64,
     /// The highest serial that was seen.
     seen: Option<u64>,
@@ -46,7 +46,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
 }
 
 impl Status {
-    /// The line for the policy; the serial of a list that nobody signed means nothing.
+    /// The line for the policy; the serial of an unsigned list means nothing.
     fn floor_line(&self) -> Option<String> {
         (self.key.is_some() && self.trouble.is_none()).then(|| floor_line(self.serial))
     }

@@ -1,9 +1,9 @@
-//! A conversation on a thread of its own, whose person sits before the panel.
+//! A conversation on a thread of its own, shown in the panel of the chat.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use ollm_agent::{Cancel, Message, News, Show};
-use ollm_app::{Shared, WakeSignal};
+use ollm_app::{SharedPort, WakeSignal};
 use ollm_engine::bus::Bus;
 use ollm_store::{escape_for_people, one_line};
 
@@ -14,20 +14,20 @@ use crate::command::chat::last_words;
 use crate::display::told;
 use crate::output::Output;
 
-/// What the panel hears of the conversation. All text in it is escaped.
+/// News of the conversation for the panel. All text in it is escaped.
 #[derive(Debug)]
 pub(crate) enum ChatNews {
-    /// A whole entry.
+    /// A complete entry.
     Entry(Speaker, String),
-    /// More of what the model says or thinks.
+    /// More of the model's words or thoughts.
     More(Speaker, String),
-    /// What the model says is whole.
+    /// The model's words are complete.
     Whole,
-    /// A tool runs, or none any more.
+    /// The running tool, if there is one.
     Tool(Option<String>),
-    /// A hook runs, or none any more.
+    /// The running hook, if there is one.
     Hook(Option<String>),
-    /// An input is being worked on, or none any more.
+    /// Whether an input is being handled.
     Working(bool),
     Status(ChatStatus),
     /// The conversation is over, and another one begins.
@@ -43,7 +43,7 @@ pub(crate) struct PanelFront {
 }
 
 impl ChatFront for PanelFront {
-    fn show<'a, 'o: 'a>(&mut self, _: &'a Shared<&'o mut Output>, _: &Cancel) -> Box<dyn Show + 'a> {
+    fn show<'a, 'o: 'a>(&mut self, _: &'a SharedPort<&'o mut Output>, _: &Cancel) -> Box<dyn Show + 'a> {
         Box::new(PanelShow { screen: self.screen.clone() })
     }
 
@@ -59,7 +59,7 @@ impl ChatFront for PanelFront {
     fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input {
         loop {
             match self.lines.try_recv() {
-                // Inputs that still wait when the conversation is ended are not begun.
+                // Waiting inputs are not begun when the conversation ends.
                 _ if self.cancel.is_final() => return Input::End,
                 Ok(line) => return Input::Text(line),
                 Err(TryRecvError::Disconnected) => return Input::End,
@@ -85,7 +85,7 @@ impl ChatFront for PanelFront {
         self.screen.chat(ChatNews::Status(status.clone()));
     }
 
-    fn recap(&mut self, messages: &[Message], _: &Shared<&mut Output>) {
+    fn recap(&mut self, messages: &[Message], _: &SharedPort<&mut Output>) {
         for (who, words) in last_words(messages) {
             let speaker = if who == "you" { Speaker::You } else { Speaker::Model };
             self.screen.chat(ChatNews::Entry(speaker, words));

@@ -1,4 +1,4 @@
-//! The line a person writes: several rows, a history, and what Tab offers.
+//! The input of the chat: several rows, a history, and completion by Tab.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct ChatInput {
     area: TextArea<'static>,
     history: FileHistory,
     file: PathBuf,
-    /// Which earlier line is shown, counted from the latest, and what was written before.
+    /// The shown earlier input, counted from the latest, and the text from before.
     earlier: Option<(usize, String)>,
 }
 
@@ -142,14 +142,16 @@ impl ChatInput {
         self.area.move_cursor(CursorMove::End);
     }
 
-    /// Puts in what all candidates have in common; the candidates, where there is more than one.
+    /// Inserts the common prefix of all candidates; returns the candidates if there is more than one.
     pub(crate) fn complete(&mut self, before: &str, completion: &Completion) -> Vec<String> {
-        let word = before.get(completion.start..).unwrap_or_default().chars().count();
-        let common = completion.common().to_owned();
-        for _ in 0..word {
-            self.area.delete_char();
+        let (word, common) = (before.get(completion.start..).unwrap_or_default(), completion.common());
+        // A name that is written without its beginning has more than that in common with its candidates, or stays.
+        if common.len() > word.len() || completion.candidates.len() == 1 {
+            for _ in word.chars() {
+                self.area.delete_char();
+            }
+            self.area.insert_str(common);
         }
-        self.area.insert_str(&common);
         match completion.candidates.as_slice() {
             [one] if !one.ends_with('/') => {
                 self.area.insert_char(' ');

@@ -16,12 +16,13 @@ use super::super::theme::Theme;
 /// More entries, or more bytes of them, are not kept.
 const MOST_ENTRIES: usize = 2000;
 const MOST_BYTES: usize = 1 << 20;
-/// An answer that grows is drawn anew from its last part on; a part ends with the first block of Markdown beyond this.
+/// While an answer grows, only its last part is drawn again. A part ends with the first Markdown block beyond this
+/// size.
 const USUAL_PART: usize = 16 << 10;
-/// A part is cut here, whatever it is in the middle of.
+/// A part is cut here, even in the middle of a line.
 const LONGEST_PART: usize = 64 << 10;
 
-/// Who or what an entry comes from.
+/// The source of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
     You,
@@ -104,7 +105,7 @@ impl ChatLog {
         }
     }
 
-    /// More of what somebody says.
+    /// More words of a speaker.
     pub(crate) fn extend(&mut self, speaker: Speaker, text: &str) {
         if !self.is_open || self.entries.back().is_none_or(|last| last.speaker != speaker) {
             // An answer does not begin with blank lines.
@@ -203,14 +204,14 @@ impl ChatLog {
     }
 }
 
-/// Where a text is cut, and what opens the code anew that is cut there.
+/// The place of a cut, and the fence that opens the cut code again.
 struct Cut {
     at: usize,
     reopened: String,
 }
 
-/// Where the first part of a text ends. It depends on nothing that may still come, so that an answer looks the same whatever
-/// pieces it comes in.
+/// Where the first part of a text ends. It depends on nothing that may still come, so that an answer looks the same in
+/// any pieces.
 fn part_end(text: &str, speaker: Speaker) -> Option<Cut> {
     if text.len() < USUAL_PART {
         return None;
@@ -232,7 +233,7 @@ fn part_end(text: &str, speaker: Speaker) -> Option<Cut> {
     let word =
         || part.char_indices().rev().find(|(_, char)| char.is_whitespace()).map(|(at, char)| at + char.len_utf8());
     let at = if lines.is_empty() { word().unwrap_or(part.len()) } else { lines.len() };
-    // What follows is code where it begins no block of its own.
+    // If the probe begins no block of its own, the following text is code.
     let probe = format!("{}x", part.get(..at).unwrap_or_default());
     let fence =
         (speaker == Speaker::Model).then(|| markdown::blocks(&probe).last()).flatten().and_then(|(_, fence)| fence);

@@ -1,18 +1,18 @@
-//! What the keys of the panel of hooks do: the commands of `ollm hook`, with what a person chose or filled in.
+//! The actions of keys in the panel of hooks: commands of `ollm hook`, with a person's choices and form values.
 
 use std::path::PathBuf;
 
 use ollm_protocol::Hook;
 
 use super::super::form::{Field, Form};
-use super::super::list_panel::Deed;
+use super::super::list_panel::KeyAction;
 use super::{HookItem, HookKey, category};
 use crate::arguments::Command;
 use crate::arguments::hook::{
     AddArguments, EditArguments, HookCommand, RemoveArguments, SwitchArguments, TestArguments, TrustArguments,
 };
 
-/// What is done with a form that was filled in.
+/// The purpose of a form.
 pub(crate) enum FormPurpose {
     Add,
     /// The hook, and its values before.
@@ -22,16 +22,19 @@ pub(crate) enum FormPurpose {
 /// The keys of a hook that the form changes; the others are changed in the editor.
 const EDITED: [&str; 6] = ["matcher", "timeout", "onFailure", "priority", "if", "description"];
 
-/// What a key does with the hook under the cursor.
-pub(super) fn deed(key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose> {
+/// What the failure of a hook may mean.
+const ON_FAILURE: [&str; 4] = ["", "allow", "block", "ask"];
+
+/// The action of a key for the chosen hook.
+pub(super) fn deed(key: HookKey, chosen: Option<&HookItem>) -> KeyAction<FormPurpose> {
     if key == HookKey::Add {
-        return Deed::Fill(FormPurpose::Add, add_form());
+        return KeyAction::Fill(FormPurpose::Add, add_form());
     }
-    let Some(HookItem { hook, state }) = chosen else { return Deed::None };
+    let Some(HookItem { hook, state }) = chosen else { return KeyAction::None };
     let id = hook.id().to_owned();
     let ids = vec![id.clone()];
     match key {
-        HookKey::Add => Deed::None,
+        HookKey::Add => KeyAction::None,
         HookKey::Toggle => {
             let switch = SwitchArguments { ids, limit: None };
             if category::is_on(hook, state) {
@@ -42,7 +45,7 @@ pub(super) fn deed(key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose>
         }
         HookKey::Edit => {
             let values = values(hook);
-            Deed::Fill(FormPurpose::Edit(id, values.clone()), edit_form(hook, &values))
+            KeyAction::Fill(FormPurpose::Edit(id, values.clone()), edit_form(hook, &values))
         }
         HookKey::OpenEditor => {
             let arguments = EditArguments { id: id.clone(), set: Vec::new(), unset: Vec::new() };
@@ -58,12 +61,12 @@ pub(super) fn deed(key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose>
     }
 }
 
-fn run(title: String, command: HookCommand) -> Deed<FormPurpose> {
-    Deed::Run(title, Command::Hook { command })
+fn run(title: String, command: HookCommand) -> KeyAction<FormPurpose> {
+    KeyAction::Run(title, Command::Hook { command })
 }
 
-/// Does what a form was filled in for.
-pub(super) fn save(purpose: &FormPurpose, filled: &[String]) -> Deed<FormPurpose> {
+/// Carries out the purpose of a form.
+pub(super) fn save(purpose: &FormPurpose, filled: &[String]) -> KeyAction<FormPurpose> {
     match purpose {
         FormPurpose::Add => {
             let arguments = added(filled);
@@ -79,7 +82,7 @@ pub(super) fn save(purpose: &FormPurpose, filled: &[String]) -> Deed<FormPurpose
                 changed().filter(|(_, (_, new))| new.is_empty()).map(|(key, _)| (*key).to_owned()).collect();
             // Without a key the command would open the editor.
             if set.is_empty() && unset.is_empty() {
-                return Deed::None;
+                return KeyAction::None;
             }
             run(format!("changing {id}"), HookCommand::Edit(EditArguments { id: id.clone(), set, unset }))
         }
@@ -95,7 +98,7 @@ fn add_form() -> Form {
             Field::text("name", "empty: that of the script", ""),
             Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", ""),
             Field::text("timeout", "how long it may take, such as 5s; empty: as usual", ""),
-            Field::choice("on failure", "what its failure means", &["as usual", "allow", "block", "ask"], ""),
+            Field::choice("on failure", "what its failure means", &ON_FAILURE, ""),
             Field::choice("for", "you, or everybody who works in this project", &["you", "project"], ""),
         ],
     )
@@ -111,7 +114,7 @@ fn added(filled: &[String]) -> AddArguments {
         matcher: value(3),
         condition: None,
         timeout: value(4),
-        on_failure: value(5).filter(|value| value != "as usual"),
+        on_failure: value(5),
         priority: None,
         dialect: None,
         description: None,
@@ -127,12 +130,7 @@ fn edit_form(hook: &Hook, values: &[String]) -> Form {
         vec![
             Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", value(0)),
             Field::text("timeout", "how long it may take, such as 5s; empty: as usual", value(1)),
-            Field::choice(
-                "onFailure",
-                "what its failure means; empty: as usual",
-                &["", "allow", "block", "ask"],
-                value(2),
-            ),
+            Field::choice("onFailure", "what its failure means", &ON_FAILURE, value(2)),
             Field::choice(
                 "priority",
                 "how urgent it is among its neighbours",
@@ -145,7 +143,7 @@ fn edit_form(hook: &Hook, values: &[String]) -> Form {
     )
 }
 
-/// The values of the edited keys as they are declared.
+/// The declared values of the edited keys.
 fn values(hook: &Hook) -> Vec<String> {
     let spec = &hook.spec;
     let timeout = spec.timeout.map(|_| format!("{}ms", hook.timeout.value.as_millis()));

@@ -17,14 +17,14 @@ use crate::output::Output;
 pub(crate) trait ListContent: Default + 'static {
     type Item: ListItem;
     type Key: Copy + 'static;
-    /// What a form is filled in for.
+    /// The purpose of a form.
     type Purpose;
 
     /// What one entry is called.
     const NOUN: &'static str;
     /// The job that loads them.
     const LOAD: &'static str;
-    /// What is said beside the row that leaves the panel.
+    /// The text for an empty list, beside the row that leaves the panel.
     const EMPTY: &'static str;
     const KEYS: &'static [Binding<Self::Key>];
     /// How much of the width the list takes, in percent.
@@ -32,14 +32,14 @@ pub(crate) trait ListContent: Default + 'static {
     /// Whether entries are added as long as the panel is in front; the newest is the last one then.
     const IS_LIVE: bool = false;
 
-    /// Loads all entries, and again what changes, until nobody looks any more.
+    /// Loads all entries, and again what changes, until the list is no longer looked at.
     fn load(context: &AppContext, feed: &Feed<Self::Item>, output: &mut Output) -> Result<(), Failure>;
 
-    fn command(&mut self, key: Self::Key, chosen: Option<&Self::Item>) -> Deed<Self::Purpose>;
+    fn command(&mut self, key: Self::Key, chosen: Option<&Self::Item>) -> KeyAction<Self::Purpose>;
 
     /// Does what a form was filled in for.
-    fn save(&mut self, _purpose: &Self::Purpose, _values: &[String]) -> Deed<Self::Purpose> {
-        Deed::None
+    fn save(&mut self, _purpose: &Self::Purpose, _values: &[String]) -> KeyAction<Self::Purpose> {
+        KeyAction::None
     }
 
     /// Whether an entry is listed at all, and what the title says of that.
@@ -54,11 +54,11 @@ pub(crate) trait ListContent: Default + 'static {
 
 /// An entry of a list.
 pub(crate) trait ListItem: Send + 'static {
-    /// What tells it from the others.
+    /// Its unique id.
     fn id(&self) -> &str;
-    /// Its name for people, as it is.
+    /// Its name for people, unchanged.
     fn name(&self) -> &str;
-    /// What a filter is compared with.
+    /// The text that a filter searches.
     fn search_text(&self) -> String {
         format!("{} {}", self.name(), self.id())
     }
@@ -72,31 +72,31 @@ pub(crate) trait ListItem: Send + 'static {
     fn details(&self, theme: &Theme) -> Vec<Line<'static>>;
 }
 
-/// What a key of a content has done.
-pub(crate) enum Deed<P> {
+/// The result of a key.
+pub(crate) enum KeyAction<P> {
     None,
     /// A command of the program runs; the text says what it does.
     Run(String, Command),
     /// It runs if the person answers this question with yes.
     Confirm(String, String, Command),
-    /// The person is told something.
-    Say(String),
+    /// The person is told something, below a title.
+    Say(String, String),
     /// A form is filled in.
     Fill(P, Form),
     /// Other entries are listed.
     Arrange,
 }
 
-/// The way from a load to its panel.
+/// The channel from a load to its panel.
 pub(crate) struct Feed<I> {
     pub(super) sender: Sender<Batch<I>>,
-    /// Who is told that something came.
+    /// The screen that is told that something came.
     pub(super) screen: Option<Screen>,
-    /// Ended where nobody looks any more.
+    /// Ended when the list is no longer looked at.
     pub(super) looking: WakeSignal,
 }
 
-/// What a load brings.
+/// The results of a load.
 pub(crate) enum Batch<I> {
     /// All entries, and what else the title says of them.
     All(Vec<I>, String),
@@ -106,14 +106,14 @@ pub(crate) enum Batch<I> {
 
 impl<I> Feed<I> {
     pub(crate) fn send(&self, batch: Batch<I>) {
-        // Nobody waits where the panels are gone.
+        // After the end of the panels there is no receiver.
         let _ = self.sender.send(batch);
         if let Some(screen) = &self.screen {
             screen.loaded();
         }
     }
 
-    /// Waits until one of these files has changed; false where nobody looks any more.
+    /// Waits until one of these files has changed; false once the list is no longer looked at.
     pub(crate) fn waits_for(&self, files: &mut FileFollower<'_>) -> bool {
         files.has_changed(&self.looking)
     }

@@ -25,13 +25,22 @@ pub(crate) fn dotted(name: &str, is_on: bool, waits: bool, width: usize, theme: 
 
 impl<C: ListContent> ListPanel<C> {
     pub(super) fn draw_panel(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let [list, details] = if area.width < NARROW {
-            Layout::vertical([Constraint::Percentage(50), Constraint::Fill(1)]).areas(area)
+        // What a command prints is made for the width of the screen.
+        let [upper, lower] = if self.result.is_empty() {
+            [area, Rect::default()]
         } else {
-            Layout::horizontal([Constraint::Percentage(C::LIST_SHARE), Constraint::Fill(1)]).areas(area)
+            Layout::vertical([Constraint::Percentage(40), Constraint::Fill(1)]).areas(area)
+        };
+        let [list, details] = if area.width >= NARROW {
+            Layout::horizontal([Constraint::Percentage(C::LIST_SHARE), Constraint::Fill(1)]).areas(upper)
+        } else if self.result.is_empty() {
+            Layout::vertical([Constraint::Percentage(50), Constraint::Fill(1)]).areas(upper)
+        } else {
+            [upper, Rect::default()]
         };
         self.draw_list(frame, list, theme);
         self.draw_details(frame, details, theme);
+        self.draw_result(frame, lower, theme);
         if let Some((_, form)) = &mut self.form {
             form.draw(frame, area, theme);
         }
@@ -54,7 +63,9 @@ impl<C: ListContent> ListPanel<C> {
         self.list_area = inner;
         let window = self.cursor.window(usize::from(inner.height), self.rows.len());
         let (start, end) = (window.start, window.end);
-        let width = usize::from(inner.width);
+        // The marks have a column of their own.
+        let has_marks = window.len() < self.rows.len();
+        let width = usize::from(inner.width).saturating_sub(usize::from(has_marks));
         let rows: Vec<Line<'static>> = self
             .rows
             .get(window)
@@ -89,19 +100,21 @@ impl<C: ListContent> ListPanel<C> {
             let lines = self.details_text(theme);
             self.details.get_or_insert_default().renew(lines);
         }
-        let [upper, lower] = if self.result.is_empty() {
-            [area, Rect::default()]
-        } else {
-            Layout::vertical([Constraint::Percentage(40), Constraint::Fill(1)]).areas(area)
-        };
-        let name = self.chosen().map(|item| ollm_store::one_line(item.name())).unwrap_or_default();
-        let (details, result) = (&mut self.details, &mut self.result_view);
-        draw_text(frame, upper, &name, details.get_or_insert_default(), theme);
-        if !self.result.is_empty() {
-            let view = result.get_or_insert_with(|| TextView::at_end(styled(&self.result, theme)));
-            let title = if self.running.is_some() { "" } else { " (Esc closes)" };
-            draw_text(frame, lower, &format!("{}{title}", self.result_title), view, theme);
+        if !area.is_empty() {
+            let name = self.chosen().map(|item| ollm_store::one_line(item.name())).unwrap_or_default();
+            let block = Block::new().borders(Borders::TOP | Borders::LEFT);
+            draw_text(frame, area, block, &name, self.details.get_or_insert_default(), theme);
         }
+    }
+
+    fn draw_result(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        if self.result.is_empty() {
+            return;
+        }
+        let view = self.result_view.get_or_insert_with(|| TextView::at_end(styled(&self.result, theme)));
+        let end = if self.running.is_some() { "" } else { " (Esc closes)" };
+        let block = Block::new().borders(Borders::TOP);
+        draw_text(frame, area, block, &format!("{}{end}", self.result_title), view, theme);
     }
 
     fn details_text(&self, theme: &Theme) -> Vec<Line<'static>> {
@@ -113,10 +126,12 @@ impl<C: ListContent> ListPanel<C> {
     }
 }
 
-fn draw_text(frame: &mut Frame<'_>, area: Rect, title: &str, view: &mut TextView, theme: &Theme) {
-    let block = Block::new().borders(Borders::TOP | Borders::LEFT).border_style(theme.faint);
+fn draw_text(frame: &mut Frame<'_>, area: Rect, block: Block<'_>, title: &str, view: &mut TextView, theme: &Theme) {
+    let mut block = block.border_style(theme.faint);
     let inner = block.inner(area);
-    let block = block.title(format!(" {} ", fitted(title, usize::from(area.width.saturating_sub(4)))));
+    if !title.is_empty() {
+        block = block.title(format!(" {} ", fitted(title, usize::from(area.width.saturating_sub(4)))));
+    }
     frame.render_widget(block, area);
     view.draw(frame, inner);
 }

@@ -56,11 +56,15 @@ impl Ui {
         }
     }
 
-    /// What runs; else what came of it; else the most useful keys.
+    /// The running jobs; else the last result; else the most useful keys.
     fn status(&mut self, width: usize) -> Line<'static> {
         if self.leaving.is_some() {
             let text = "the conversation ends; Ctrl-C does not wait for it";
             return Line::from(Span::styled(fitted(text, width), self.theme.attention));
+        }
+        if let Some(job) = self.running.last().filter(|job| self.waits_for_answer(job.panel)) {
+            let text = format!("{} · waits for your answer", job.title);
+            return Line::from(Span::styled(fitted(&text, width), self.theme.attention));
         }
         if let Some(job) = self.running.last() {
             let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();

@@ -17,7 +17,7 @@ fn control_c_at_a_question_is_a_no_and_ends_the_turn() {
     let ran = typed(&lab, r"May it run?=>\x03", &task(&[]));
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(!lab.project.join("a").exists() && !ran.stdout.contains("never"), "{ran:?}");
-    assert!(saved(&lab).last().unwrap()["content"].as_str().unwrap().contains("interrupted before anybody answered"));
+    assert!(saved(&lab).last().unwrap()["content"].as_str().unwrap().contains("interrupted before an answer came"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn where_nobody_can_be_asked_the_mode_that_would_help_is_named() {
         ("ask", "shell", json!({"command": "touch a"}), "the approval mode yolo goes on"),
         ("ask", "write_file", json!({"path": "a", "content": "x"}), "the approval mode auto or yolo goes on"),
     ] {
-        let told = json!({"last": format!("nobody can be asked here; {told}")});
+        let told = json!({"last": format!("no person can be asked here; {told}")});
         let lab = lab(&[call(name, arguments), expecting(text("ok"), told)]);
         let ran = run(&lab, &["--approval", mode]);
         assert_eq!((ran.stdout.as_str(), ran.code), ("ok\n", 0), "{mode} {name}: {ran:?}");
@@ -179,7 +179,7 @@ fn the_question_about_a_hook_of_a_changed_extension_shows_what_changed_and_the_w
     crate::bundled::approve(&lab, "mine");
     lab.write("home/.ollm/extensions/mine/words.txt", "unkind\n");
     let ran = typed(&lab, r"May all of it run, as long=>n\r", &task(&[]));
-    assert!(ran.stdout.contains("The extension `mine` is not approved as it is"), "{ran:?}");
+    assert!(ran.stdout.contains("The extension `mine` is not approved in its present state"), "{ran:?}");
     assert!(ran.stdout.contains("words.txt") && ran.stdout.contains("+unkind"), "{ran:?}");
     assert!(!ran.stdout.contains("ollm hook trust"), "{ran:?}");
     assert!(!ran.stdout.contains("# the script") && !ran.stdout.contains(":0:0"), "{ran:?}");
@@ -243,10 +243,11 @@ fn an_extension_is_asked_about_once_with_all_its_hooks() {
 fn an_approval_for_a_session_shows_as_such() {
     let lab = lab(&[text("over")]);
     lab.workspace_hook("before_agent", "guest", "echo '{\"continue\": true}'", "");
-    let steps = r"> =>hi\r|[N]o: =>s\r|over=>|> =>/hooks\r|trusted for one session=>|> =>/quit\r";
-    let ran = typed(&lab, steps, &["chat", "--model", "replay:../talk.jsonl"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
     let id = "workspace:guest.json:before_agent:guest";
+    let show = format!("/hooks show {id}");
+    let steps = r"> =>hi\r|[N]o: =>s\r|over=>|> =>/hooks\r|trusted for one session=>|> =>SHOW\r|trusted for one session=>|> =>/quit\r";
+    let ran = typed(&lab, &steps.replace("SHOW", &show), &["chat", "--model", "replay:../talk.jsonl"]);
+    assert_eq!((ran.code, ran.stdout.matches("trusted for one session").count()), (0, 2), "{ran:?}");
     let ran = typed(&lab, r"[N]o: =>s\r", &["hook", "trust", id]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(lab.run(&["hook", "show", id, "--json"]).answer()["trust"], "session");
@@ -260,7 +261,8 @@ fn every_word_after_a_command_of_a_chat_acts_or_is_refused() {
     let id = "user:mine.json:before_agent:mine";
     let input = format!(
         "/hooks disable {id}\n/hooks\n/hooks enable {id}\n/hooks show {id}\n/hooks nonsense\n/hooks disable\n/mcp login\n\
-         /mcp nonsense x\n/mcp login nobody\n/help me\n/tools now\n/session x\n/quit now\n/trigger deploy {{broken\n/ext enable\n"
+         /mcp nonsense x\n/mcp login nobody\n/help me\n/tools now\n/session x\n/quit now\n/trigger deploy {{broken\n/ext enable\n\
+         /model one two\n"
     );
     let ran = finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl"]), input.as_bytes());
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -277,6 +279,7 @@ fn every_word_after_a_command_of_a_chat_acts_or_is_refused() {
         "/quit takes no further words; `now`",
         "/trigger deploy: what follows the name is not valid JSON",
         "write /ext, /ext NAME",
+        "write /model [NAME]",
     ] {
         assert!(ran.stdout.contains(part), "`{part}` is missing: {ran:?}");
     }

@@ -1,4 +1,4 @@
-//! A repository somebody just cloned, and what changes in it after an approval.
+//! A fresh clone of a repository, and what changes in it after an approval.
 
 use serde_json::{Value, json};
 
@@ -274,6 +274,19 @@ fn a06_the_order_of_hooks_and_of_files_does_not_matter() {
     let hooks = json!({"hooks": {"before_tool": [other, guest["hooks"]["before_tool"][0], other]}});
     lab.workspace("guest.json", hooks.to_string());
     assert_eq!(standing(&lab), "ran");
+}
+
+#[test]
+fn a_script_whose_first_line_gives_options_to_env_is_approved_and_runs() {
+    for options in ["-S -i /bin/sh", "-S -u X sh", "-S FOO=1 sh", "-S -i FOO='a b' PATH=/usr/bin:/bin sh"] {
+        let lab = Lab::new().set("PATH", "/usr/bin:/bin");
+        lab.write_executable("project/.ollm/hooks/guest", &format!("#!/usr/bin/env {options}\n{CANARY}\n"));
+        lab.workspace("guest.json", r#"{"hooks": {"before_tool": [{"name": "guest", "command": "./guest"}]}}"#);
+        lab.approve(ID);
+        let listed = lab.run(&["hook", "list"]);
+        assert!(!listed.stdout.contains("cannot run"), "{options}: {listed:?}");
+        assert_eq!(standing(&lab), "ran", "{options}");
+    }
 }
 
 #[test]

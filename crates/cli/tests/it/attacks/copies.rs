@@ -1,7 +1,5 @@
 //! Code of a project that is exchanged after it was compared: what runs is the copy of what was approved.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, Ran, shell_event};
@@ -62,6 +60,11 @@ fn s04_shell_text_runs_the_copies_of_the_files_it_names() {
         ("X=scripts; sh $X/check.sh", check),
         ("$PWD/scripts/check.sh", check),
         ("\"$OLLM_PROJECT_DIR\"/scripts/check.sh", check),
+        ("sh ~/../project/scripts/check.sh", check),
+        ("X=~/../project; . $X/scripts/check.sh", check),
+        ("BASH_ENV=~/../project/scripts/check.sh bash -c :", check),
+        ("BASH_ENV=scripts/check.sh; export BASH_ENV; bash -c :", check),
+        ("export BASH_ENV=\"$PWD\"/scripts/check.sh; bash -c :", check),
         ("sh -c ./scripts/check.sh", check),
         ("sh -ec 'if true; then . ./scripts/check.sh; fi'", check),
         ("test -n \"$(sh scripts/check.sh; echo done)\"", check),
@@ -128,7 +131,15 @@ fn s04_a_hook_that_runs_from_its_copy_stays_in_the_root_of_its_project() {
 
 #[test]
 fn s04_an_interpreter_that_depends_on_the_working_folder_is_refused() {
-    for first in ["#!./scripts/interp", "#! scripts/interp", "#!\tinterp", "#!/usr/bin/env ./scripts/interp"] {
+    for first in [
+        "#!./scripts/interp",
+        "#! scripts/interp",
+        "#!\tinterp",
+        "#!/usr/bin/env ./scripts/interp",
+        "#!/usr/bin/env -S -u X ./scripts/interp",
+        "#!/usr/bin/env -S PATH=scripts interp",
+        "#!/usr/bin/env -S ENV=scripts/interp sh",
+    ] {
         let script = format!("{first}\n");
         let files: &[(&str, &str)] = &[(".ollm/hooks/check", &script), ("scripts/interp", "#!/bin/sh\ntouch ran\n")];
         let lab = project(&program("./check", &[], json!({})), files);
@@ -174,16 +185,19 @@ fn s04_a_server_with_such_an_interpreter_is_refused_as_well() {
 }
 
 #[test]
-fn s04_a_server_runs_from_the_copy_of_what_its_shell_text_names() {
-    let lab = Lab::new();
-    lab.write_executable("project/srv/run.sh", "#!/bin/sh\ntouch approved\n");
-    let text = "echo 'touch swapped' > srv/run.sh; sh srv/run.sh";
-    let declaration = json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", text]}}});
-    lab.write("project/.ollm/settings/mcp.json", declaration.to_string());
-    let digest = lab.run(&["mcp", "list", "--json"]).answer()[0]["digest"].as_str().unwrap().to_owned();
-    assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest]).code, 0);
-    let started = lab.run(&["mcp", "start", "s"]);
-    assert!(lab.project.join("approved").exists(), "{started:?}");
-    fs::remove_file(lab.project.join("approved")).unwrap();
-    assert!(!lab.project.join("swapped").exists());
+fn s04_a_server_runs_from_the_copy_of_what_its_shell_text_or_variables_name() {
+    for (text, env) in [
+        ("echo 'touch swapped' > srv/run.sh; sh srv/run.sh", json!({})),
+        ("echo 'touch swapped' > srv/run.sh; exec bash -c true", json!({"BASH_ENV": "srv/run.sh"})),
+    ] {
+        let lab = Lab::new();
+        lab.write_executable("project/srv/run.sh", "#!/bin/sh\ntouch approved\n");
+        let declaration = json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", text], "env": env}}});
+        lab.write("project/.ollm/settings/mcp.json", declaration.to_string());
+        let digest = lab.run(&["mcp", "list", "--json"]).answer()[0]["digest"].as_str().unwrap().to_owned();
+        assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest]).code, 0);
+        let started = lab.run(&["mcp", "start", "s"]);
+        assert!(lab.project.join("approved").exists(), "{text}: {started:?}");
+        assert!(!lab.project.join("swapped").exists(), "{text}");
+    }
 }

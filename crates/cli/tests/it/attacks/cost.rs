@@ -1,4 +1,4 @@
-//! Projects that are dear to look at, so that whoever waits for the answer goes on without it.
+//! Projects that are dear to look at, so that the waiting agent goes on without an answer.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn s03_hook_files_of_a_project_cost_an_event_only_so_much() {
     let refused = lab.event(shell_event("rm -rf ~"));
     assert_eq!((refused.code, refused.stderr.as_str()), (2, ""), "nothing of the project is read before a refusal");
     assert_eq!(refused.skip("hooks of the project")["reason"], "after_block");
-    // Whoever asks for a list has the time.
+    // A person who asks for a list has the time.
     let listed = lab.run(&["hook", "list", "--json"]).answer();
     assert!(listed.as_array().unwrap().len() > 60_000);
 }

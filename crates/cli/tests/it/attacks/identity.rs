@@ -1,4 +1,4 @@
-//! What a project is, however its path is written and whatever it claims.
+//! What a project is, under every spelling of its path and with all its claims.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -151,7 +151,7 @@ fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
             assert_eq!(runs(place), covered[at], "{list}: {place}");
         }
     }
-    // Whoever means it lists it.
+    // A person who means it lists it.
     let exact = lab.root.join("project/node_modules/evil");
     lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", exact.display()));
     assert!(runs("project/node_modules/evil") && !runs("project"));

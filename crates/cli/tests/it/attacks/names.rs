@@ -1,4 +1,4 @@
-//! Who has a name: what a person approved does not lose it to what nobody approved.
+//! Owners of names: an approved thing does not lose its name to an unapproved one.
 
 use std::fs;
 
@@ -54,7 +54,7 @@ fn an_extension_that_nobody_approved_takes_no_name() {
     }
 }
 
-/// Whose the one server is: an extension's name, or the source.
+/// The owner of the one server: an extension's name, or the source.
 fn holder(lab: &Lab) -> String {
     let row = lab.run(&["mcp", "list", "--json"]).answer()[0].clone();
     let extensions = lab.run(&["ext", "list", "--json"]).answer();

@@ -81,7 +81,7 @@ fn a09_what_belongs_to_somebody_else_does_not_run() {
     }
 }
 
-/// Approvals that are spoilt approve nothing, stay as they are, and count again when they are mended.
+/// Spoilt approvals approve nothing, stay unchanged, and count again when they are mended.
 fn assert_useless(spoil: impl Fn(&Path), mend: impl Fn(&Path)) {
     let lab = lab();
     lab.approve(ID);

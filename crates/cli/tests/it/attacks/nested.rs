@@ -82,7 +82,7 @@ fn s05_what_came_with_a_project_around_runs_only_if_it_was_approved() {
     fs::write(lab.project.join("scripts/check.sh"), "exit 0").unwrap();
     let ran = within(&lab, "sub", &write_event());
     assert_eq!(ran.skip("check")["reason"], "modified", "its script changed");
-    // Whoever vouches for the folder within has not vouched for the one around it.
+    // Trust in the folder within is no trust in the one around it.
     let sub = lab.project.join("sub");
     lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", sub.display()));
     assert_eq!(within(&lab, "sub", &write_event()).skip("check")["reason"], "modified");

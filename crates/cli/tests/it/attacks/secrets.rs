@@ -72,7 +72,7 @@ fn d03_nobody_sees_the_event_or_a_secret_in_the_list_of_processes() {
             }
             seen += 1;
             assert!(!arguments.contains("the-payload") && !environment.contains("the-payload"), "{arguments}");
-            // Whoever keeps watch over our children was started as we were.
+            // The guard over our children was started as we were.
             let is_ours = arguments.starts_with(OLLM);
             assert!(!arguments.contains("hidden-5f2c9a7e"), "{arguments}");
             assert!(is_ours || !environment.contains("hidden-5f2c9a7e"), "{arguments}");

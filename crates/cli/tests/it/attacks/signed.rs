@@ -53,7 +53,7 @@ fn s02_an_approval_is_made_and_withdrawn_with_the_passphrase() {
     assert_eq!(standing(&lab), "ran");
     let now = status(&lab);
     assert_eq!((&now["signed"], &now["counting"], &now["serial"]), (&json!(true), &json!(1), &json!(2)), "{now}");
-    assert_eq!(lab.run(&["hook", "untrust", ID]).code, 4, "nobody is there to ask");
+    assert_eq!(lab.run(&["hook", "untrust", ID]).code, 4, "no person is there to ask");
     assert_eq!(standing(&lab), "ran");
     let ran = typed(&lab, &[ASKED], &["hook", "untrust", ID]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -324,7 +324,7 @@ fn s02_what_the_policy_demands_holds_whatever_the_user_files_say() {
     assert_eq!(judged(&lab, &ran), "untrusted");
     assert!(ran.stderr.contains("may be an older list"), "{ran:?}");
 
-    // Who puts back an older list with all that was seen of newer ones meets the floor.
+    // An attacker who puts back an older list with all that was seen of newer ones meets the floor.
     fs::write(&memory, kept).unwrap();
     lab.write("etc/ollm/policy.yaml", format!("hooks:\n  approvalKey: {key}\n  approvalSerial: 3\n"));
     let ran = machine.event();
@@ -421,7 +421,7 @@ fn s02_what_the_policy_requires_runs_whatever_the_user_does() {
     let off = asked("ls").stderr;
     assert!(off.contains("except for the built-in guards and those that the policy requires"), "{off}");
 
-    // Nobody gets past it by rewriting what it has seen.
+    // No hook gets past it by rewriting what it has seen.
     let rewrite = r#"echo '{"continue": true, "decision": "modify", "modified_args": {"command": "forbidden"}}'"#;
     lab.write("home/.ollm/config.yaml", "");
     lab.user_hook("before_tool", "rewrite", rewrite, "");

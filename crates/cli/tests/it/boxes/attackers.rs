@@ -5,7 +5,7 @@ use std::process::Command;
 use super::{CONTENT, PROTECTED, assert_intact, boxed, guarded, is_whole};
 use crate::lab::Lab;
 
-/// Whatever works for one of them would do. Each line is tried by itself.
+/// Success of one of them is enough for an attacker. Each line is tried by itself.
 const PYTHON: &str = r"
 import ctypes, os, struct, sys
 home = os.environ['HOME']; outside = os.getppid(); libc = ctypes.CDLL(None, use_errno=True)
@@ -40,7 +40,14 @@ def enter():
             fd = os.open('/proc/%s/ns/mnt' % pid, os.O_RDONLY); libc.setns(fd, 0); put(rc)
         except OSError: pass
 def bytes_name(): put(home.encode() + b'/.claude/settings\xff'); os.rename(home.encode() + b'/.claude/settings\xff', (claude + '/settings.json').encode())
-tries = [lambda: put(rc), raw_open, lambda: raw_rename(0), lambda: raw_rename(2), replace_folder, by_descriptor, by_folder,
+def own_memory():
+    libc.mmap.restype = ctypes.c_void_p; fd = os.open(rc, os.O_RDONLY)
+    for shared in (1, 2):
+        at = libc.mmap(None, ctypes.c_size_t(3), 1, shared, fd, ctypes.c_long(0))
+        try:
+            with open('/proc/self/mem', 'r+b', buffering=0) as memory: memory.seek(at); memory.write(b'evi')
+        except OSError: pass
+tries = [lambda: put(rc), raw_open, own_memory, lambda: raw_rename(0), lambda: raw_rename(2), replace_folder, by_descriptor, by_folder,
   neighbours, memory, mounts, namespaces, enter, bytes_name, lambda: os.link(rc, 'x') or put('x'),
   lambda: os.truncate(rc, 0), lambda: os.chmod(rc, 0), lambda: os.utime(rc), lambda: os.remove(rc),
   lambda: os.symlink('/etc/passwd', home + '/.codex') or 0, lambda: os.rename(home, home + '2'),
@@ -88,6 +95,7 @@ const C: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -110,8 +118,21 @@ static void j(void) { setuid(0); setgid(0); setreuid(0, 0); put(rc); }
 static void k(void) { for (int n = 3; n < 64; n++) { fchdir(n); put(".bashrc"); unlinkat(n, ".bashrc", 0); } }
 static void l(void) { struct { unsigned v, p; } x = { 0x20080522, 0 }; unsigned all[6] = { ~0u, ~0u, ~0u, ~0u, ~0u, ~0u }; syscall(SYS_capset, &x, all); d(); }
 static void m(void) { unsigned long how[3] = { O_WRONLY | O_CREAT | O_TRUNC, 0644, 0 }; int f = syscall(437 /* openat2 */, AT_FDCWD, rc, how, sizeof how); if (f >= 0) write(f, "evil", 4); }
+static void n(void) {
+  int file = open(rc, O_RDONLY), memory = open("/proc/self/mem", O_RDWR);
+  for (int flags = MAP_SHARED; flags <= MAP_PRIVATE; flags++) {
+    char *at = mmap(0, 3, PROT_READ, flags, file, 0);
+    if (at != MAP_FAILED) { pwrite(memory, "evi", 3, (off_t)(unsigned long)at); mprotect(at, 3, PROT_READ | PROT_WRITE) || (at[0] = 'x'); msync(at, 3, MS_SYNC); }
+  }
+}
+static void o(void) { /* where nothing is mounted, a folder that was opened before would let go of what is in it */
+  int home = open(getenv("HOME"), O_RDONLY);
+  mkdir("p", 0755); unshare(CLONE_NEWUSER | CLONE_NEWNS);
+  if (mount("p", "p", 0, MS_BIND, 0) || chdir("p") || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH)) return;
+  unlinkat(home, ".bashrc", 0); renameat(home, ".claude", home, "moved");
+}
 int main(void) {
-  void (*tries[])(void) = { a, b, c, d, e, f, g, h, i, j, k, l, m };
+  void (*tries[])(void) = { a, b, c, d, e, f, g, h, i, j, k, l, m, n, o };
   outside = getppid();
   snprintf(rc, sizeof rc, "%s/.bash%s", getenv("HOME"), "rc"); snprintf(other, sizeof other, "%s/other", getenv("HOME"));
   for (unsigned n = 0; n < sizeof tries / sizeof *tries; n++) { if (!fork()) { tries[n](); _exit(0); } wait(0); }

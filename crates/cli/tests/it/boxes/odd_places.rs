@@ -32,6 +32,30 @@ fn a_protected_folder_that_is_a_mount_of_another_file_system_is_kept() {
 }
 
 #[test]
+fn in_a_container_a_box_holds() {
+    let lab = guarded();
+    if !namespaces_work() || !is_whole(&lab) {
+        return;
+    }
+    // What makes a container: its own users, mounts, processes, name, queues and network, and no way to gain rights.
+    let script = "mount -t tmpfs none /run; exec setpriv --no-new-privs \"$OLLM\" box -- sh -c \"$ATTACK\"";
+    let attack = "echo evil > ~/.bashrc; mv ~/.claude ~/x; rm -rf ~/.ollm; umount ~/.bashrc; mkdir .claude
+        echo evil > .claude/settings.json; echo evil > .git/hooks/pre-commit; echo x > made; true";
+    let mut command = lab.program("unshare");
+    command.args(["-Urmpf", "--uts", "--ipc", "--net", "--mount-proc", "sh", "-ec", script]);
+    let ran = finish(
+        {
+            command.env("OLLM", OLLM).env("ATTACK", attack);
+            command
+        },
+        b"",
+    );
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_intact(&lab, &format!("{ran:?}"));
+    assert!(lab.project.join("made").exists(), "{ran:?}");
+}
+
+#[test]
 fn without_proc_the_box_is_weaker_and_says_so_or_does_not_run_the_command() {
     let lab = guarded();
     if !namespaces_work() || !is_whole(&lab) {
@@ -89,6 +113,49 @@ int main(void) {
 }
 
 #[test]
+fn a_protected_file_or_a_folder_around_it_as_input_cannot_be_written() {
+    let lab = guarded();
+    if !is_whole(&lab) {
+        return;
+    }
+    let beside = r#"perl -e 'chdir(STDIN) or die; open(F, ">", ".bashrc") and die'"#;
+    for (input, script, code) in [
+        ("~/.bashrc", "cat; echo evil > /dev/stdin", 2),
+        ("~/.ollm/hooks/guard.json", "cat; echo evil > /proc/self/fd/0", 2),
+        ("~", "echo evil > /proc/self/fd/0/.bashrc; cat .", 1),
+        ("~", beside, 0),
+    ] {
+        let mut command = lab.program("bash");
+        command
+            .args(["-c", &format!("exec \"$OLLM\" box -- sh -c \"$1\" < {input}"), "bash", script])
+            .env("OLLM", OLLM);
+        let ran = finish(command, b"");
+        assert_eq!(ran.code, code, "{input}: {script}: {ran:?}");
+        assert_intact(&lab, &format!("{ran:?}"));
+    }
+    // A script that reads two lines by two commands gets both, as without a box.
+    lab.write("project/lines", "one\ntwo\n");
+    let mut command = lab.program("bash");
+    let lines = "for n in 1 2; do \"$OLLM\" box -- bash -c 'read -r line; echo $line'; done < lines";
+    command.args(["-c", lines]).env("OLLM", OLLM);
+    assert_eq!(finish(command, b"").stdout, "one\ntwo\n");
+}
+
+#[test]
+fn our_own_program_works_in_the_box_of_a_user_without_rights() {
+    for arguments in [&["hook", "list"] as &[&str], &["box", "--", "echo", "inner"]] {
+        let lab = guarded();
+        let own = lab.root.join("ollm");
+        fs::copy(OLLM, &own).unwrap();
+        let outer = ["box", "--", own.to_str().unwrap()];
+        let Some(command) = ollm_without_rights(&lab, &[&outer, arguments].concat()) else { return };
+        let ran = finish(command, b"");
+        // Without Landlock there is no box within a box, and without both none at all.
+        assert!(ran.code == 0 || ran.stderr.contains("there is no box on this machine"), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_program_with_more_rights_has_none_of_them_in_a_box() {
     let lab = guarded();
     let program =
@@ -134,4 +201,15 @@ fn hosts_that_ssh_knows_may_be_added_and_not_changed() {
     let ran = boxed(&lab, &["sh", "-c", "echo 'one ssh-ed25519 EVIL' > ~/.ssh/known_hosts"]);
     assert!(ran.stderr.contains("was changed by the command; it is restored"), "{ran:?}");
     assert_eq!(fs::read_to_string(&known).unwrap(), after);
+}
+
+#[test]
+fn root_is_told_that_a_box_writes_nothing_of_another_user() {
+    let lab = guarded();
+    if !is_whole(&lab) || std::os::unix::fs::chown(&lab.project, Some(65_534), None).is_err() {
+        return;
+    }
+    let doctor = lab.run(&["doctor"]);
+    assert!(doctor.stdout.contains("belongs to user 65534: in the box, commands of root"), "{doctor:?}");
+    assert_ne!(boxed(&lab, &["touch", "new"]).code, 0);
 }

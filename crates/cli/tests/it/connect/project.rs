@@ -1,4 +1,4 @@
-//! Entries in a project, for everybody who works in it.
+//! Entries in a project, for all who work in it.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn line(lab: &Lab, file: &str, event: &str) -> String {
     ["command", "bash"].iter().find_map(|key| handler[key].as_str()).unwrap().to_owned()
 }
 
-/// What somebody gets from a line who has no `ollm`.
+/// What a person without `ollm` gets from a line.
 fn without_us(lab: &Lab, line: &str) -> Ran {
     assert!(!line.contains(OLLM), "a path of this machine means nothing to others: {line}");
     let mut shell = lab.program("/bin/sh");

@@ -46,7 +46,7 @@ fn the_configuration() {
         configured("PreToolUse", bash("ls")).gives("/flow", "no_opinion"),
         configured("PostToolUse", event("PostToolUse", &json!({"tool_name": "read_file", "result": "x"})))
             .leaves("notified", "<Tool completed: read_file>"),
-        // Ruling 26: nobody waits at a notification.
+        // Ruling 26: hooks of a notification run in the background.
         configured("Notification", event("Notification", &json!({"message": "hello", "event_type": "status"})))
             .gives("/hooks/0/async", true)
             .leaves("logged", "<CLI-Agent: hello>"),
@@ -138,7 +138,7 @@ fn the_usage_examples() {
         formatting("development workflow, one tool", "write_file").leaves("steps", "<a b.py>\n<add><a b.py>\n"),
         formatting("development workflow, the other", "replace_in_file").leaves("steps", "<a b.py>\n<add><a b.py>\n"),
         formatting("development workflow, a third", "read_file").gives("/hooks", json!([])),
-        // In single quotes the shell runs no command, so the document's own `$(date)` stays as it is.
+        // In single quotes the shell runs no command, so the document's own `$(date)` stays text.
         Example::new("audit logging, before", bash("'; touch pwned; '"))
             .file(USER, audit.to_string())
             .leaves("home/.cli-agent-audit.log", "[$(date)] BASH: '; touch pwned; '\n")

@@ -20,7 +20,7 @@ fn call() -> Value {
     })
 }
 
-/// The same event as somebody would send it who wants our own answer.
+/// The same event from a program that wants our own answer.
 fn own() -> Value {
     json!({"event": "pre-tool-call", "context": call()["context"]})
 }

@@ -30,7 +30,7 @@ fn the_protocols_messages() {
     let refusal = json!({"continue": false, "error": "why"});
     check(vec![
         echoed("input format", model_call())
-            // Ruling 5: both spellings are written, whichever came in.
+            // Ruling 5: both spellings are written for either one.
             .gives("/data/seen/data/sessionId", "abc123")
             .gives("/data/seen/data/session_id", "abc123")
             .gives("/data/seen/data/model", "llama2")

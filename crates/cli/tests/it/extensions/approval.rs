@@ -66,9 +66,13 @@ fn enabling_on_a_terminal_shows_everything_and_approves_it() {
     extension(&lab, "home", "guard", "printf '{\"continue\": true}' # the script\n", &more);
     let ran = on_a_terminal(&lab, "n\\n", &["ext", "enable", "guard"]);
     assert_eq!(ran.code, 4, "{ran:?}");
-    for part in
-        ["hook        guard at before_tool", "srv@1.0.0", "network: api.example.org", "repo: Which one", "# the script"]
-    {
+    for part in [
+        "hook        guard at before_tool",
+        "srv@1.0.0",
+        "network: api.example.org",
+        "repo (default \"a/b\"): Which one",
+        "# the script",
+    ] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     assert_eq!(entry(&lab, "guard")["trust"], "untrusted");

@@ -159,6 +159,6 @@ fn a_folder_without_a_manifest_is_seen_unless_it_is_hidden_or_empty() {
     assert!(table.stdout.contains("failed") && table.stderr.contains("it has no manifest.json"), "{table:?}");
     let ran = lab.run(&["ext", "uninstall", "lost", "--yes"]);
     assert!(ran.code == 0 && !lab.home.join(".ollm/extensions/lost").exists(), "{ran:?}");
-    // It is no extension, and nobody else is told of it.
+    // It is no extension, and no other command tells of it.
     assert_eq!(lab.run(&["hook", "list"]).stderr, "");
 }

@@ -1,6 +1,6 @@
 //! A line that names another agent than the one that asks.
 
-use crate::lab::Lab;
+use crate::lab::{Lab, finish};
 
 #[test]
 fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
@@ -37,6 +37,41 @@ fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
             .count(),
         0
     );
+}
+
+#[test]
+fn a_line_that_names_the_event_of_another_agent_than_its_own_is_noticed() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": true}'");
+    let call = r#""session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}"#;
+    let claude = format!(r#"{{"hook_event_name": "PreToolUse", {call}}}"#);
+    let shell = r#"{"hook_event_name": "beforeShellExecution", "session_id": "s", "command": "ls"}"#;
+    let camel = r#"{"sessionId": "s", "toolName": "bash", "toolArgs": {"command": "ls"}}"#;
+    let windsurf = r#"{"agent_action_name": "pre_run_command", "tool_info": {"command_line": "ls"}}"#;
+    for (from, name, event) in [
+        ("gemini", "PreToolUse", claude.as_str()),
+        ("opencode", "PreToolUse", &claude),
+        ("windsurf", "PreToolUse", &claude),
+        ("cursor", "PreToolUse", &claude),
+        ("claude", "beforeShellExecution", shell),
+        ("claude", "preToolUse", camel),
+        ("gemini", "preToolUse", camel),
+        ("windsurf", "preToolUse", camel),
+        ("claude", "pre_run_command", windsurf),
+        ("kiro", "pre_run_command", windsurf),
+    ] {
+        let ran = finish(lab.ollm(&["hook", "run", name, "--from", from]), event.as_bytes());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.code == 2 && said.contains("which is one of "), "{from} {name}: {ran:?}");
+    }
+    // What the named agent knows is its own, whoever sent it, and so is what a newer one may well have.
+    for (from, name, event) in [
+        ("claude", "PreToolUse", claude.replace("PreToolUse", "preToolUse")),
+        ("gemini", "PreDream", r#"{"session_id": "s"}"#.to_owned()),
+        ("claude", "workspaceOpen", r#"{"session_id": "s"}"#.to_owned()),
+    ] {
+        let ran = finish(lab.ollm(&["hook", "run", name, "--from", from]), event.as_bytes());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{from} {name}: {ran:?}");
+    }
 }
 
 #[test]

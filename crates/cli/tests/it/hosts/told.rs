@@ -64,6 +64,35 @@ fn where_an_agent_shows_no_message_the_model_is_told() {
 }
 
 #[test]
+fn an_agent_that_shows_nothing_at_the_start_tells_with_the_first_prompt() {
+    let lab = lab();
+    let prompt = |session: &str| {
+        let event = json!({"agent_action_name": "pre_user_prompt", "trajectory_id": session, "tool_info": {"user_prompt": "hi"}});
+        let ran = lab.event_from("windsurf", &event.to_string());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        ran.stdout
+    };
+    let told = prompt("s");
+    assert!(told.contains("ollm: ") && told.contains("broken.json:1:") && told.contains(":typo` failed"), "{told}");
+    assert_eq!(prompt("s"), "", "once in a session");
+    assert_eq!(prompt("t"), told);
+    assert_eq!(prompt("s"), "");
+}
+
+#[test]
+fn where_an_agent_shows_nothing_its_capabilities_say_so() {
+    let lab = Lab::new();
+    for agent in ["goose", "opencode"] {
+        let ran = lab.run(&["connect", agent, "--capabilities"]);
+        assert!(ran.stderr.contains("`ollm connect` and `ollm doctor` tell of them"), "{ran:?}");
+        let listed = lab.run(&["connect", agent, "--capabilities", "--json"]).answer();
+        assert_eq!(listed["newsAt"], Value::Null, "{agent}");
+    }
+    let listed = lab.run(&["connect", "windsurf", "--capabilities", "--json"]).answer();
+    assert_eq!(listed["newsAt"], "before_agent");
+}
+
+#[test]
 fn where_nothing_is_wrong_nothing_is_told() {
     let lab = Lab::new();
     lab.user_hook("session_start", "fine", "exit 0", "");

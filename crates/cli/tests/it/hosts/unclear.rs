@@ -113,6 +113,10 @@ fn tools_of_servers_are_matched_however_an_agent_joins_their_names() {
         ("opencode", opencode("git-hub_list_issues"), true),
         ("opencode", opencode("my_db_query"), true),
         ("opencode", opencode("my_database_query"), false),
+        ("droid", copilot("git-hub___list_issues"), true),
+        ("droid", copilot("my_db___query"), true),
+        ("droid", copilot("git-hub___list_pulls"), false),
+        ("codex", copilot("mcp__git_hub__list_issues"), true),
     ] {
         let ran = lab.event_from(host, &event.to_string());
         let said = format!("{}{}", ran.stdout, ran.stderr);

@@ -104,7 +104,7 @@ fn a_network_that_is_cut_leaves_the_version_before() {
     server.put("guard.tar.gz", Answer::Cut(bytes.clone()));
     refused(&lab, &["ext", "update", "guard", "--yes"], 5, "was not fetched");
     assert_eq!(whole_version(&lab).as_deref(), Some("1.0.0"));
-    // Somebody ends a download that does not go on.
+    // The person ends a download that does not go on.
     server.put("guard.tar.gz", Answer::Silence);
     let mut child = start(lab.ollm(&["ext", "update", "guard", "--yes"]));
     while server.asked().is_empty() {

@@ -66,7 +66,7 @@ fn a_team_publishes_and_others_search_install_and_update() {
     }
     assert_eq!(lab.run(&["ext", "update", "--yes"]).code, 0);
     assert_eq!((version(lab).as_str(), said(lab)), ("1.1.0", None));
-    // Both versions are listed, and the older one is there for whoever names it.
+    // Both versions are listed, and a person can still name the older one.
     refused(lab, &["ext", "install", "guard@3.0.0", "--yes"], 64, "it has 1.1.0, 1.0.0");
     assert_eq!(lab.run(&["ext", "update", "guard", "--to", "1.0.0", "--yes"]).code, 0);
     assert_eq!((version(lab).as_str(), said(lab).as_deref()), ("1.0.0", Some("1.0.0")));
@@ -134,7 +134,7 @@ fn what_a_package_needs_and_its_index_does_not_have_ends_the_installation() {
     let team = Team::new();
     publish_with_needs(&team, "^3.0.0", &["1.0.0"]);
     refused(&team.lab, &["ext", "install", "guard", "--yes"], 3, "has no version that will do");
-    // Who brings it from elsewhere goes on.
+    // A dependency from elsewhere serves as well.
     let base = json!({"name": "base", "version": "3.0.0", "description": "What others need"});
     let folder = team.lab.write("elsewhere/base/manifest.json", base.to_string());
     installed(&team.lab, &[folder.parent().unwrap().to_str().unwrap()]);
@@ -224,7 +224,20 @@ fn an_index_that_redirects_is_cut_or_shrinks_is_told() {
     assert_eq!(lab.run(&["ext", "search"]).code, 0);
     team.change(|index| index["extensions"] = json!([]));
     let ran = lab.run(&["ext", "search"]);
-    assert!(ran.stderr.contains("no longer has `guard`"), "{ran:?}");
+    assert!(ran.stderr.contains("no longer has `guard`\n"), "{ran:?}");
+    // A version does not disappear without a word either: a new installation would get an older one.
+    team.publish("1.1.0", &["team"]);
+    assert_eq!(lab.run(&["ext", "search"]).stderr, "");
+    let without = |gone: &'static str| {
+        move |index: &mut Value| index["extensions"].as_array_mut().unwrap().retain(|entry| entry["version"] != gone)
+    };
+    team.change(without("1.0.0"));
+    assert_eq!(lab.run(&["ext", "search"]).stderr, "");
+    team.publish("1.1.0", &["team"]);
+    assert_eq!(lab.run(&["ext", "search"]).code, 0);
+    team.change(without("1.1.0"));
+    let ran = lab.run(&["ext", "search"]);
+    assert!(ran.stderr.contains("no longer has `guard` 1.1.0\n"), "{ran:?}");
 }
 
 #[test]
@@ -373,7 +386,7 @@ fn a17_a_signature_is_checked_by_the_users_keys_and_makes_an_extension_verified(
     let told = changed(&installed(lab, &["guard", "--json"]));
     assert_eq!(told["trust"], "trusted", "{told:#}");
     assert_eq!(said(lab).as_deref(), Some("1.0.0"));
-    // Who came with a signature does not come without.
+    // An extension that came with a signature must not come without one.
     package(lab, "work/guard", "1.1.0", &json!({}));
     assert_eq!(lab.run(&["ext", "index", "build", "../work/guard", "--out", "../out"]).code, 0);
     team.upload();

@@ -106,3 +106,23 @@ fn a_package_of_another_agent_that_changes_is_updated() {
     assert_eq!(lab.run(&["ext", "update", "--yes"]).code, 0);
     assert_eq!(version(&lab), "1.1.0");
 }
+
+#[test]
+fn what_has_no_counterpart_keeps_no_package_of_another_agent_out() {
+    let lab = Lab::new();
+    lab.write("plugin/.claude-plugin/plugin.json", json!({"name": "guard", "version": "1.0.0"}).to_string());
+    let servers = json!({"good": {"command": "sh", "args": ["x.sh"]}, "socket": {"type": "ws", "url": "wss://e.org"}});
+    lab.write("plugin/.mcp.json", json!({"mcpServers": servers}).to_string());
+    lab.write("plugin/skills/README.md", "What lies here.\n");
+    lab.write("plugin/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nReview it.\n");
+    let path = lab.root.join("plugin").to_str().unwrap().to_owned();
+    let valid = lab.run(&["ext", "validate", &path]);
+    assert_eq!(valid.code, 0, "{valid:?}");
+    let told = changed(&installed(&lab, &[&path, "--json"]));
+    let left = told["notLoaded"].as_array().unwrap();
+    assert!(left.len() == 1 && left[0].as_str().unwrap().starts_with("the server `socket`: "), "{told:#}");
+    let listed = entry(&lab);
+    assert_eq!((&listed["mcpServers"], &listed["error"]), (&json!(["good"]), &Value::Null), "{listed:#}");
+    let skills = lab.run(&["skill", "list", "--json"]);
+    assert_eq!((skills.answer().as_array().unwrap().len(), skills.stderr.as_str()), (1, ""), "{skills:?}");
+}

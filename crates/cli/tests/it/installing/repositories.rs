@@ -42,6 +42,7 @@ fn a_branch_a_tag_and_a_commit_are_installed() {
         assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
     }
     refused(&lab, &["ext", "install", &url, "--ref", "no-such-tag", "--yes"], 5, "no-such-tag");
+    refused(&lab, &["ext", "install", &url, "--ref", &first[..8], "--yes"], 5, "named by all of its digits");
     refused(&lab, &["ext", "install", "file:///no/such/repo", "--yes"], 5, "was not fetched");
 }
 
@@ -136,7 +137,7 @@ fn d16_nothing_of_a_repository_runs() {
     let ran = installed(&lab, &[&url, "--json"]);
     assert!(!mark.exists(), "something of the repository ran");
     assert_eq!(changed(&ran)["notLoaded"], json!(["vendor (a submodule)"]));
-    // Files are as they were committed, whatever attributes say.
+    // Files have their committed content, under all attributes.
     let committed = fs::read(lab.root.join("repo/hooks/run.sh")).unwrap();
     assert_eq!(fs::read(lab.home.join(".ollm/extensions/guard/hooks/run.sh")).unwrap(), committed);
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 /// How a file is answered.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The bytes, with a mark by which they are known again.
     File(Vec<u8>),
     /// The length of the bytes is told, and only half of them come.
@@ -19,7 +19,7 @@ pub(super) enum Answer {
     Silence,
 }
 
-pub(super) struct WebServer {
+pub(crate) struct WebServer {
     address: SocketAddr,
     files: Arc<Mutex<HashMap<String, Answer>>>,
     /// The first line of each request, with the status that it got.
@@ -27,7 +27,7 @@ pub(super) struct WebServer {
 }
 
 impl WebServer {
-    pub(super) fn new() -> WebServer {
+    pub(crate) fn new() -> WebServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = WebServer { address, files: Arc::default(), asked: Arc::default() };
@@ -41,20 +41,20 @@ impl WebServer {
         server
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}/{path}", self.address)
     }
 
-    pub(super) fn put(&self, path: &str, answer: Answer) {
+    pub(crate) fn put(&self, path: &str, answer: Answer) {
         self.files.lock().unwrap().insert(format!("/{path}"), answer);
     }
 
-    pub(super) fn remove(&self, path: &str) {
+    pub(crate) fn remove(&self, path: &str) {
         self.files.lock().unwrap().remove(&format!("/{path}"));
     }
 
     /// What was asked since the last time.
-    pub(super) fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 }

@@ -15,7 +15,9 @@ fn a_fresh_machine_searches_and_installs_without_a_network() {
     assert_eq!(lab.run(&["ext", "trust", "git-guard", "--digest", &digest]).code, 0);
     assert_eq!(lab.run(&["ext", "test", "git-guard"]).code, 0);
     assert_eq!(lab.event(shell_event("git push --force")).code, 2);
-    assert_eq!(lab.run(&["ext", "search", "no-such-thing"]).code, 1);
+    assert_eq!(lab.run(&["ext", "search", "no-such-thing", "--yes"]).code, 1);
+    let nothing = lab.run(&["ext", "search", "no-such-thing", "--json"]);
+    assert_eq!((nothing.code, nothing.answer()), (1, json!([])));
 }
 
 #[test]
@@ -67,7 +69,8 @@ archive = tarfile.open(name, "w:gz")
 for path in ["manifest.json", "hooks/run.sh"]:
     archive.add("src/" + path, path)
 entry = tarfile.TarInfo({"up": "../../../evil", "root": "/tmp/ollm-evil", "case": "MANIFEST.json",
-    "control": "a\x1b[2Jb", "record": ".ollm-install.json"}.get(kind, "evil"))
+    "control": "a\x1b[2Jb", "record": ".ollm-install.json",
+    "folder": ".ollm-install.json/x"}.get(kind, "evil"))
 if kind == "link": entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
 if kind == "hard": entry.type, entry.linkname = tarfile.LNKTYPE, "../../etc/passwd"
 if kind == "device": entry.type = tarfile.CHRTYPE
@@ -83,7 +86,8 @@ else:
     archive.addfile(entry, io.BytesIO())
 archive.close()
 "#;
-    let kinds = ["up", "root", "case", "control", "record", "link", "hard", "device", "setuid", "bomb", "many"];
+    let kinds =
+        ["up", "root", "case", "control", "record", "folder", "link", "hard", "device", "setuid", "bomb", "many"];
     for kind in kinds {
         python(&lab, code, &[kind, "bad.tar.gz"]);
         let path = lab.root.join("bad.tar.gz");
@@ -123,7 +127,7 @@ fn without_a_terminal_nothing_is_installed_unless_it_was_accepted() {
     let dry = lab.run(&["ext", "install", source, "--dry-run", "--json"]);
     assert_eq!((dry.code, &changed(&dry)["changed"]), (0, &json!(false)));
     assert!(extensions(&lab).is_empty());
-    // The digest is known beforehand, so that a script can approve what somebody looked at.
+    // The digest is known beforehand, so that a script can approve what a person looked at.
     let told = changed(&installed(&lab, &[source, "--json"]));
     assert_eq!(told["digest"], changed(&dry)["digest"]);
 }
@@ -135,7 +139,7 @@ fn on_a_terminal_a_person_sees_installs_and_approves_in_one_command() {
     let source = folder.to_str().unwrap();
     let no = typed(&lab, &[r"[y/N] =>n\r"], &["ext", "install", source]);
     assert!(no.code == 64 && extensions(&lab).is_empty(), "{no:?}");
-    // Who does not approve it has it all the same.
+    // Without an approval the extension is installed all the same.
     let yes = typed(&lab, &[r"[y/N] =>y\r", r"[y/N] =>n\r"], &["ext", "install", source]);
     assert_eq!((yes.code, entry(&lab)["trust"].as_str()), (0, Some("untrusted")), "{yes:?}");
     package(&lab, "src", "1.1.0", &json!({}));
@@ -164,7 +168,7 @@ fn whoever_uninstalls_is_asked_about_secrets() {
         let second = format!("token)? [y/N] =>{answer}\\r");
         let ran = typed(&lab, &[r"[y/N] =>y\r", &second], &["ext", "uninstall", "guard"]);
         assert_eq!((ran.code, extensions(&lab).len()), (0, 0), "{ran:?}");
-        let secrets = fs::read_to_string(lab.home.join(".ollm/state/secrets.json")).unwrap();
+        let secrets = fs::read_to_string(lab.home.join(".ollm/state/secrets.json")).unwrap_or_default();
         assert_eq!(secrets.contains("hush-hush"), kept, "{answer}: {secrets}");
     }
 }
@@ -195,6 +199,56 @@ fn what_is_installed_is_closed_to_others_whatever_the_process_leaves_open() {
     assert_eq!(said(&lab).as_deref(), Some("1.0.0"));
 }
 
+/// An MCP server with one tool, which says a word on standard error.
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {}
+    if message["method"] == "initialize":
+        version = message["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        print("guard-log", file=sys.stderr, flush=True)
+    if message["method"] == "tools/list":
+        result = {"tools": [{"name": "guard_tool", "description": "d", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn nothing_is_remembered_of_servers_and_hooks_that_were_uninstalled_in_whatever_version() {
+    let lab = Lab::new();
+    let servers = json!({"mcpServers": {
+        "guard-server": {"command": "python3", "args": ["./server.py"]},
+        "guard-web": {"url": "http://127.0.0.1:1/guard"},
+    }});
+    for version in ["1.0.0", "2.0.0"] {
+        lab.write("src/server.py", format!("# {version}{SERVER}"));
+        let folder = package(&lab, "src", version, &servers);
+        installed(&lab, &[folder.to_str().unwrap()]);
+        approve(&lab);
+        let tools = lab.run(&["mcp", "tools", "guard-server"]);
+        assert!(tools.stdout.contains("guard_tool"), "{tools:?}");
+        lab.run(&["mcp", "start"]);
+    }
+    let about = |lab: &Lab| -> Vec<String> {
+        let all = files(&lab.home.join(".ollm/state")).into_iter();
+        let speaks = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("guard");
+        all.filter(|(path, bytes)| speaks(bytes) || path.to_string_lossy().contains("guard"))
+            .map(|(path, _)| path.display().to_string())
+            .collect()
+    };
+    crate::kept_files::quiet();
+    lab.event(shell_event("ls"));
+    let known = about(&lab);
+    for file in ["mcp-tools.json", "mcp-failures.json", "mcp-reviewed-tools.json", "mcp-logs", "snapshots"] {
+        assert!(known.iter().any(|path| path.starts_with(file)), "{file}: {known:?}");
+    }
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    assert_eq!(about(&lab), Vec::<String>::new());
+}
+
 #[test]
 fn uninstalling_leaves_nothing() {
     let lab = Lab::new().set("OLLM_KEYRING", "off");
@@ -204,6 +258,7 @@ fn uninstalling_leaves_nothing() {
     ]);
     let folder = package(&lab, "src", "1.0.0", &json!({"settings": settings}));
     let source = folder.to_str().unwrap().to_owned();
+    let before = files(&lab.home);
     installed(&lab, &[&source]);
     package(&lab, "src", "2.0.0", &json!({"settings": settings}));
     installed(&lab, &[&source]);
@@ -218,14 +273,30 @@ fn uninstalling_leaves_nothing() {
         let ran = lab.run(command);
         assert_eq!(ran.code, 0, "{command:?}: {ran:?}");
     }
-    assert!(extensions(&lab).is_empty(), "{:?}", extensions(&lab).keys());
-    for (path, bytes) in files(&lab.home.join(".ollm")) {
-        // The log tells what was done.
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        assert!(
-            path.starts_with("log") || !text.contains("guard") && !text.contains("hush"),
-            "{}: {text}",
-            path.display()
-        );
+    // The log tells what was done.
+    let left: BTreeMap<PathBuf, Vec<u8>> =
+        files(&lab.home).into_iter().filter(|(path, _)| !path.starts_with(".ollm/log")).collect();
+    assert_eq!(left, before);
+    for folder in ["extensions", "state", "store"] {
+        assert!(!lab.home.join(".ollm").join(folder).exists(), "{folder}");
+    }
+}
+
+#[test]
+fn what_is_set_for_others_and_comments_of_a_person_stay_when_an_extension_goes() {
+    let lab = Lab::new();
+    let folder = package(&lab, "src", "1.0.0", &json!({"settings": [{"name": "level", "description": "d"}]}));
+    for kept in [
+        "hooks:\n  timeout: 5000\n",
+        "extensions:\n  autoEnable: true\n",
+        "extensions:\n  # mine\n  settings:\n    other:\n      x: 1\n",
+    ] {
+        let config = lab.write("home/.ollm/config.yaml", kept);
+        let kept = fs::read_to_string(&config).unwrap();
+        installed(&lab, &[folder.to_str().unwrap()]);
+        assert_eq!(lab.run(&["ext", "set", "guard", "level=high"]).code, 0);
+        assert_ne!(fs::read_to_string(&config).unwrap(), kept);
+        assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+        assert_eq!(fs::read_to_string(&config).unwrap(), kept);
     }
 }

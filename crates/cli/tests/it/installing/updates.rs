@@ -32,6 +32,64 @@ fn d12_an_update_shows_only_what_is_added_removed_or_widened() {
 }
 
 #[test]
+fn d12_permissions_that_are_given_up_or_switched_on_are_widened() {
+    let lab = Lab::new();
+    let folder = package(&lab, "src", "1.0.0", &json!({"permissions": {"network": ["one.example"], "mcp": false}}));
+    installed(&lab, &[folder.to_str().unwrap()]);
+    for (version, manifest, widened) in [
+        ("1.1.0", json!({"permissions": {"network": ["one.example"]}}), "widened     permission mcp\n"),
+        (
+            "1.2.0",
+            json!({}),
+            "widened     permissions: it names none any more, so what it declares is held to nothing\n",
+        ),
+    ] {
+        package(&lab, "src", version, &manifest);
+        let ran = lab.run(&["ext", "update", "--yes"]);
+        assert!(ran.code == 0 && ran.stderr.contains(widened), "{ran:?}");
+    }
+    package(&lab, "src", "1.3.0", &json!({"permissions": {"mcp": false}}));
+    let ran = lab.run(&["ext", "update", "--yes"]);
+    assert!(ran.code == 0 && !ran.stderr.contains("widened"), "{ran:?}");
+}
+
+#[test]
+fn d12_bounds_that_an_update_takes_from_a_hook_and_other_values_of_its_settings_are_shown() {
+    let lab = Lab::new();
+    let hook = |more: Value| {
+        let mut hook = json!({"name": "guard", "command": "sh", "args": ["hooks/run.sh"]});
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "before_tool": [hook] })
+    };
+    let level = |default: &str, choices: Value| json!([{"name": "level", "description": "How strict", "default": default, "enum": choices}]);
+    let strict =
+        json!({"dialect": "gate", "priority": "critical", "limits": {"time": "5s", "memory": "64MiB", "processes": 4}});
+    let before = json!({"hooks": hook(strict), "settings": level("safe", json!(["safe", "off"]))});
+    let folder = package(&lab, "src", "1.0.0", &before);
+    let shown = installed(&lab, &[folder.to_str().unwrap()]).stderr;
+    for row in [
+        "dialect     guard: gate\n",
+        "priority    guard: critical\n",
+        "limits      guard: time 5s, memory 67108864 bytes, processes 4\n",
+        "setting     level (default \"safe\", one of \"safe\" \"off\"): How strict\n",
+    ] {
+        assert!(shown.contains(row), "{row}: {shown}");
+    }
+    let after = json!({"hooks": hook(json!({"parallel": true})), "settings": level("off", json!(["safe", "off"]))});
+    package(&lab, "src", "1.1.0", &after);
+    let shown = lab.run(&["ext", "update", "guard", "--dry-run"]).stderr;
+    for row in [
+        "removed     dialect guard: gate\n",
+        "removed     priority guard: critical\n",
+        "removed     limits guard: time 5s, memory 67108864 bytes, processes 4\n",
+        "added       parallel guard: true\n",
+        "added       setting level (default \"off\", one of \"safe\" \"off\"): How strict\n",
+    ] {
+        assert!(shown.contains(row), "{row}: {shown}");
+    }
+}
+
+#[test]
 fn d12_a_lower_version_is_refused_unless_it_is_named() {
     let lab = Lab::new();
     let source = at_one(&lab);
@@ -81,7 +139,7 @@ fn a_pin_holds_a_version_until_it_is_taken_away() {
     assert_eq!((ran.stdout.as_str(), version(&lab).as_str()), ("guard is pinned to 1.0.0\n", "1.0.0"), "{ran:?}");
     refused(&lab, &["ext", "pin", "guard", "latest"], 64, "neither a version");
     refused(&lab, &["ext", "pin", "nobody"], 64, "was not installed");
-    assert_eq!(lab.run(&["ext", "pin", "guard", "--remove"]).code, 0);
+    assert_eq!(lab.run(&["ext", "pin", "guard", "--remove", "--yes"]).code, 0);
     assert_eq!(lab.run(&["ext", "update", "--yes"]).code, 0);
     assert_eq!(version(&lab), "2.0.0");
 }

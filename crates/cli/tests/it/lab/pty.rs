@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use testkit::PATIENCE;
+
 use super::{Lab, OLLM, Ran, python};
 
-/// How long to wait for something that must come.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Starts a program on a terminal of its own. Orders come as lines: `t HEX` types, `s ROWS COLUMNS` resizes, `k NUMBER` sends
-/// a signal, `h` hangs up. Everything the program writes goes out as it is; the exit status is that of the program.
+/// Starts a program on a terminal of its own. Orders come as lines: `t HEX` types, `s ROWS COLUMNS` resizes, `k NUMBER`
+/// sends a signal, `h` hangs up. Everything the program writes goes out unchanged; the exit status is that of the
+/// program.
 const RELAY: &str = r#"
 import fcntl, os, pty, select, signal, struct, sys, termios
 signal.alarm(240)
@@ -324,7 +324,7 @@ pub(crate) fn typed(lab: &Lab, steps: &[&str], arguments: &[&str]) -> Ran {
 }
 
 impl Ran {
-    /// Whether a program that filled the screen left the terminal as it was.
+    /// Whether a program that filled the screen restored the terminal.
     pub(crate) fn has_restored(&self) -> bool {
         let ending = self.stdout.rfind("\x1b[?1049h").map(|at| &self.stdout[at..]).unwrap_or_default();
         ["\x1b[<1u", "\x1b[?2004l", "\x1b[?1000l", "\x1b[?1049l", "\x1b[?25h"].iter().all(|part| ending.contains(part))

@@ -26,7 +26,7 @@ struct Seen {
     tools: BTreeSet<String>,
 }
 
-/// An extension with so many hooks and servers, approved as it is.
+/// An approved extension with so many hooks and servers.
 fn furnish(lab: &Lab, name: &str, hooks: usize, servers: usize) {
     let root = lab.home.join(".ollm/extensions").join(name);
     let hooks: Vec<Value> = (0..hooks)

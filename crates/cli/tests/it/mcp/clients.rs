@@ -1,5 +1,5 @@
-//! Who we are to an issuer: a client it knows, with or without a secret, or one that a document describes; and what it
-//! grants us later.
+//! Our identity for an issuer, and what it grants us later. We are a client it knows, with or without a secret, or one
+//! that a document describes.
 
 use std::net::TcpListener;
 

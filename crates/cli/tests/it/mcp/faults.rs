@@ -277,7 +277,7 @@ fn lists_without_end_are_cut() {
         assert_eq!(ran.code, 0, "{flags:?} {}", ran.stderr);
         assert!(ran.stderr.contains("the rest is left out"), "{flags:?} {}", ran.stderr);
         assert!(names(&ran).len() <= 2048, "{flags:?}");
-        // From memory, and by whoever else deals with its tools.
+        // From memory, and by every other command that deals with its tools.
         lab.write("talk.jsonl", json!({"content": "done"}).to_string());
         let (start, run) = (["mcp", "start", "s"], ["run", "x", "--model", "replay:../talk.jsonl"]);
         for command in [&["mcp", "tools", "s"][..], &start, &run] {

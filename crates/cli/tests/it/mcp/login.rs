@@ -11,6 +11,7 @@ use testkit::RemoteServer;
 
 use super::control::{await_states, chat, end};
 use super::{asked, call, lab_with, server, text_of};
+use crate::lab::pty::typed;
 use crate::lab::{Lab, Ran, outcome, start};
 
 /// A server that wants to know who we are, and a lab that has it declared.
@@ -133,10 +134,39 @@ fn a_person_logs_in_the_tools_work_and_logging_out_gives_everything_back() {
     assert!(out.code == 0 && out.stderr.contains("logged out at http://127.0.0.1:"), "{out:?}");
     assert_logged_out(&lab);
     lab.write("home/.ollm/state/mcp-tokens.json", token);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(echo(&lab).code, 5, "the issuer was told as well");
     let again = lab.run(&["mcp", "logout", "s"]);
     assert!(again.code == 0, "{again:?}");
-    assert!(lab.run(&["mcp", "logout", "s"]).stderr.contains("nobody was logged in"));
+    assert!(lab.run(&["mcp", "logout", "s"]).stderr.contains("no login to remove"));
+}
+
+#[test]
+fn whoever_uninstalls_an_extension_is_asked_about_logins_that_no_other_server_has() {
+    for (answer, other, is_kept) in [("n", false, true), ("y", false, false), ("y", true, true)] {
+        let remote = RemoteServer::start(&["--http", "--oauth"]).unwrap();
+        let lab = Lab::new();
+        let servers = json!({"s": {"url": remote.url}});
+        let manifest = json!({"name": "guard", "version": "1.0.0", "description": "d", "mcpServers": servers});
+        lab.write("home/.ollm/extensions/guard/manifest.json", manifest.to_string());
+        let digest = lab.run(&["ext", "list", "--json"]).answer()[0]["digest"].as_str().unwrap().to_owned();
+        assert_eq!(lab.run(&["ext", "trust", "guard", "--digest", &digest]).code, 0);
+        assert_eq!(login(&lab).code, 0);
+        let granted = tokens(&lab);
+        let question = format!("the login to server `s`)? [y/N] =>{answer}\\r");
+        let steps = [r"[y/N] =>y\r", &question];
+        if other {
+            super::declare(&lab, super::USER, &json!({"t": {"url": remote.url}}));
+        }
+        let asked = if other { &steps[..1] } else { &steps };
+        let ran = typed(&lab, asked, &["ext", "uninstall", "guard"]);
+        assert_eq!((ran.code, tokens(&lab).contains("access-secret-")), (0, is_kept), "{answer} {other}: {ran:?}");
+        if !is_kept {
+            super::declare(&lab, super::USER, &json!({"s": {"url": remote.url}}));
+            lab.write("home/.ollm/state/mcp-tokens.json", granted);
+            assert_eq!(echo(&lab).code, 5, "the issuer was told as well");
+        }
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn d06_a_new_or_changed_tool_waits_and_the_others_go_on() {
     }
     assert_eq!(lab.run(&["mcp", "call", "s", "a"]).code, 0);
     assert_eq!(called(&lab), "a\n");
-    // What is as it was is offered again, in whatever order its fields come.
+    // An unchanged tool is offered again, with its fields in any order.
     let same = json!({"inputSchema": {"properties": {}, "type": "object"}, "description": "Writes.", "name": "b"});
     lists(&lab, "tools.json", &[same, tool("a", "Reads.")]);
     assert_eq!(offered(&lab).len(), 2);

@@ -1,4 +1,4 @@
-//! Whoever ends us ends what we asked for: a call is cancelled, and a server is told to go.
+//! A signal that ends us also ends what we asked for. A call is cancelled, and a server is told to go.
 
 use std::fs;
 use std::process::Command;

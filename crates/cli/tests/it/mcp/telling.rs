@@ -1,4 +1,4 @@
-//! What is wrong is told in words that fit, once, and to those whom it concerns.
+//! A fault is told in fitting words, once, and to the people whom it concerns.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! Servers that came with a project start only as somebody approved them.
+//! Servers that came with a project start only in the state that a person approved.
 
 use std::io::Write;
 
@@ -77,7 +77,7 @@ fn a_script_of_the_project_is_part_of_what_is_approved() {
     assert!(!lab.project.join("evil").exists() && path.exists());
 }
 
-/// A lab with a server of the project that is a script, approved as it is.
+/// A lab with an approved server of the project that is a script.
 fn scripted() -> Lab {
     let lab = Lab::new();
     mcp_script(&lab, "");

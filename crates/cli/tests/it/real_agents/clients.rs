@@ -13,6 +13,27 @@ use crate::lab::Lab;
 /// What every agent is asked.
 pub(super) const PROMPT: &str = "Make the file.";
 
+/// A tool of an agent, our name for it if we have one, and the arguments of a call about a file.
+pub(super) type Trial = (&'static str, &'static str, fn(&Path) -> Value);
+
+/// An MCP server with one tool.
+pub(super) const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {}
+    if asked["method"] == "initialize":
+        answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "notes", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        answer = {"tools": [{"name": "add_note", "description": "Adds", "inputSchema": {"type": "object", "properties": {}}}]}
+    elif asked["method"] == "tools/call":
+        answer = {"content": [{"type": "text", "text": "ok"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"#;
+
 /// A real agent.
 pub(super) struct RealClient {
     /// Its name with us.
@@ -25,8 +46,12 @@ pub(super) struct RealClient {
     pub(super) arguments: fn(&str) -> Value,
     /// Whether its model is told why a call was refused.
     pub(super) tells_reason: bool,
-    /// Whether it asks us at a prompt when nobody is there to type one.
+    /// Whether it asks us at a prompt although no person is there to type one.
     pub(super) asks_at_prompt: bool,
+    /// Its other tools that are tried; empty where none is.
+    pub(super) tools: &'static [Trial],
+    /// Gives it the server `my-notes`.
+    pub(super) add_server: fn(&Lab, &mut Command),
     /// Points it at a model, and lets it run tools without asking.
     pub(super) prepare: fn(&Surroundings<'_>, &mut Command),
 }
@@ -47,6 +72,20 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[
+            ("write_file", "write_file", |file| json!({"file_path": file, "content": "one\n"})),
+            ("read_file", "read_file", |file| json!({"file_path": file})),
+            (
+                "replace",
+                "edit_file",
+                |file| json!({"file_path": file, "instruction": "x", "old_string": "one", "new_string": "two"}),
+            ),
+            ("glob", "glob", |_| json!({"pattern": "*.txt"})),
+            ("grep_search", "grep", |_| json!({"pattern": "two"})),
+            ("write_todos", "todo", |_| json!({"todos": [{"description": "x", "status": "pending"}]})),
+            ("mcp_my-notes_add_note", "mcp__my-notes__add_note", |_| json!({})),
+        ],
+        add_server: |lab, _| in_settings(lab, "home/.gemini/settings.json"),
         prepare: gemini,
     },
     RealClient {
@@ -56,6 +95,8 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"cmd": command}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[],
+        add_server: |_, _| {},
         prepare: codex,
     },
     RealClient {
@@ -65,6 +106,17 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[
+            ("Write", "write_file", |file| json!({"file_path": file, "content": "one\n"})),
+            ("Read", "read_file", |file| json!({"file_path": file})),
+            ("Edit", "edit_file", |file| json!({"file_path": file, "old_string": "one", "new_string": "two"})),
+            ("mcp__my-notes__add_note", "mcp__my-notes__add_note", |_| json!({})),
+        ],
+        add_server: |lab, command| {
+            in_settings(lab, "home/servers.json");
+            command.env("ENABLE_TOOL_SEARCH", "false").arg("--mcp-config").arg(lab.home.join("servers.json"));
+            command.args(["--allowedTools", "Write", "Read", "Edit", "mcp__my-notes__add_note"]);
+        },
         prepare: claude,
     },
     RealClient {
@@ -74,6 +126,15 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command, "is_background": false}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[
+            ("write_file", "write_file", |file| json!({"file_path": file, "content": "one\n"})),
+            ("read_file", "read_file", |file| json!({"file_path": file})),
+            ("edit", "edit_file", |file| json!({"file_path": file, "old_string": "one", "new_string": "two"})),
+            ("glob", "glob", |_| json!({"pattern": "*.txt"})),
+            ("grep_search", "grep", |_| json!({"pattern": "two"})),
+        ],
+        // It offers our model no tools of servers.
+        add_server: |_, _| {},
         prepare: qwen,
     },
     RealClient {
@@ -83,6 +144,23 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[
+            ("write", "write_file", |file| json!({"filePath": file, "content": "one\n"})),
+            ("read", "read_file", |file| json!({"filePath": file})),
+            ("edit", "edit_file", |file| json!({"filePath": file, "oldString": "one", "newString": "two"})),
+            ("glob", "glob", |_| json!({"pattern": "*.txt"})),
+            ("grep", "grep", |_| json!({"pattern": "two"})),
+            ("webfetch", "web_fetch", |_| json!({"url": "http://127.0.0.1:1/x", "format": "text"})),
+            ("my-notes_add_note", "mcp__my-notes__add_note", |_| json!({})),
+            ("todowrite", "todo", |_| json!({"todos": [{"content": "x", "status": "pending", "priority": "low"}]})),
+        ],
+        add_server: |lab, _| {
+            let path = "home/.config/opencode/opencode.json";
+            let mut settings: Value = serde_json::from_str(&fs::read_to_string(lab.root.join(path)).unwrap()).unwrap();
+            let command = json!(["python3", lab.root.join("server.py")]);
+            settings["mcp"] = json!({"my-notes": {"type": "local", "command": command, "enabled": true}});
+            lab.write(path, settings.to_string());
+        },
         prepare: opencode,
     },
     RealClient {
@@ -92,6 +170,21 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
         asks_at_prompt: true,
+        tools: &[
+            ("create", "write_file", |file| json!({"path": file, "file_text": "one\n"})),
+            ("view", "read_file", |file| json!({"path": file})),
+            ("edit", "edit_file", |file| json!({"path": file, "old_str": "one", "new_str": "two"})),
+            ("glob", "glob", |_| json!({"pattern": "*.txt"})),
+            ("grep", "grep", |_| json!({"pattern": "two"})),
+            ("web_fetch", "web_fetch", |_| json!({"url": "http://127.0.0.1:1/x"})),
+            ("my-notes-add_note", "mcp__my-notes__add_note", |_| json!({})),
+        ],
+        add_server: |lab, command| {
+            let server =
+                json!({"type": "local", "command": "python3", "args": [lab.root.join("server.py")], "tools": ["*"]});
+            command.args(["--additional-mcp-config", &json!({"mcpServers": {"my-notes": server}}).to_string()]);
+            command.args(["--allow-all-paths", "--allow-all-urls"]);
+        },
         prepare: copilot,
     },
     RealClient {
@@ -101,6 +194,17 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"command": command, "summary": "Make a file", "riskLevel": "low", "riskLevelReason": "small"}),
         tells_reason: true,
         asks_at_prompt: false,
+        tools: &[
+            ("Create", "write_file", |file| json!({"file_path": file, "content": "one\n"})),
+            ("Read", "read_file", |file| json!({"file_path": file})),
+            ("Edit", "edit_file", |file| json!({"file_path": file, "old_str": "one", "new_str": "two"})),
+            ("Glob", "glob", |_| json!({"patterns": ["*.txt"]})),
+            ("Grep", "grep", |_| json!({"pattern": "two"})),
+            ("LS", "list_dir", |_| json!({})),
+            ("ToolSearch", "", |_| json!({"query": "select:my-notes___add_note"})),
+            ("my-notes___add_note", "mcp__my-notes__add_note", |_| json!({})),
+        ],
+        add_server: |lab, _| in_settings(lab, "home/.factory/mcp.json"),
         prepare: droid,
     },
     RealClient {
@@ -111,9 +215,25 @@ pub(super) static CLIENTS: &[RealClient] = &[
         // A refusal ends its run.
         tells_reason: false,
         asks_at_prompt: false,
+        tools: &[
+            ("editor", "file_writer", |file| json!({"path": file, "new_text": "two\n"})),
+            ("read_files", "read_file", |file| json!({"files": [{"path": file}]})),
+            ("search_codebase", "grep", |_| json!({"queries": ["two"]})),
+            ("my-notes__add_note", "mcp__my-notes__add_note", |_| json!({})),
+        ],
+        add_server: |lab, _| in_settings(lab, "home/.cline/data/settings/cline_mcp_settings.json"),
         prepare: cline,
     },
 ];
+
+/// Gives an agent the server in its settings, by the key that most have for that.
+fn in_settings(lab: &Lab, path: &str) {
+    let text = fs::read_to_string(lab.root.join(path)).unwrap_or_else(|_| "{}".to_owned());
+    let mut settings: Value = serde_json::from_str(&text.replace("// mine", "")).unwrap();
+    let server = json!({"type": "stdio", "command": "python3", "args": [lab.root.join("server.py")]});
+    settings["mcpServers"] = json!({"my-notes": server});
+    lab.write(path, settings.to_string());
+}
 
 fn gemini(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     let settings = "{\n  // mine\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}\n}\n";
@@ -130,7 +250,8 @@ fn codex(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Comm
         "home/.codex/config.toml",
         format!(
             "model = \"scripted\"\nmodel_provider = \"loopback\"\n\n[model_providers.loopback]\nname = \"loopback\"\n\
-             base_url = \"{url}\"\nwire_api = \"responses\"\n"
+             base_url = \"{url}\"\nwire_api = \"responses\"\n\n[projects.{}]\ntrust_level = \"trusted\"\n",
+            json!(lab.project)
         ),
     );
     command.args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]);
@@ -157,10 +278,13 @@ fn opencode(Surroundings { lab, server, folder }: &Surroundings<'_>, command: &m
         json!({"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted": {"tool_call": true}}});
     let settings = json!({"provider": {"loopback": provider}, "autoupdate": false, "share": "disabled"});
     lab.write("home/.config/opencode/opencode.json", settings.to_string());
-    // Without this package beside its plugins it waits for the network before it loads them.
-    symlink(folder.join("node_modules"), lab.home.join(".config/opencode/node_modules")).unwrap();
-    for file in ["package.json", "package-lock.json"] {
-        fs::copy(folder.join(file), lab.home.join(".config/opencode").join(file)).unwrap();
+    // Without this package beside its plugins it waits for the network before it loads them, in the project as well.
+    for own in [lab.home.join(".config/opencode"), lab.project.join(".opencode")] {
+        fs::create_dir_all(&own).unwrap();
+        symlink(folder.join("node_modules"), own.join("node_modules")).unwrap();
+        for file in ["package.json", "package-lock.json"] {
+            fs::copy(folder.join(file), own.join(file)).unwrap();
+        }
     }
     command.args(["run", "--auto", "--model", "loopback/scripted", PROMPT]);
 }

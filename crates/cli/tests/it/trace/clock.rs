@@ -1,4 +1,4 @@
-//! A clock that jumps: every event leaves its record, and whoever reads them sees all.
+//! A clock that jumps: every event leaves its record, and a reader sees all of them.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -75,7 +75,7 @@ fn records_of_a_clock_that_jumps_are_all_shown_in_the_order_of_their_events() {
     assert_eq!(numbers(&answer(&["--json"])), all(OFFSETS.len()));
     assert_eq!(numbers(&answer(&["export", "--format", "json"])), all(OFFSETS.len()));
     assert_eq!(numbers(&Value::from(vec![answer(&["last", "--json"])])), ["5"]);
-    // Whoever asks for a span of time gets what its time says, wherever it stands.
+    // A question about a span of time gets the records with such a time, in any place.
     assert_eq!(numbers(&answer(&["list", "--since", "1h", "--json"])), ["0", "1", "3", "5"]);
     assert_eq!(numbers(&answer(&["list", "--until", "1h", "--json"])), ["2", "4"]);
     let stats = answer(&["stats", "--json"]);
@@ -131,7 +131,7 @@ fn a_trace_is_followed_across_rotations_whatever_the_clock_says() {
     let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
     let mut heard = Vec::new();
-    // It hears what comes once it listens; when that is, nobody says.
+    // It hears only what comes after it listens, and it does not tell when that begins.
     let (sender, receiver) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         while let Some(Ok(line)) = lines.next() {

@@ -1,4 +1,4 @@
-//! What came of hooks that nobody waited for, beside the record of their event.
+//! The results of background hooks, beside the record of their event.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use crate::lab::{Lab, eventually, shell_event};
 
 const ASYNC: &str = r#", "async": true"#;
 
-/// The lines about hooks that nobody waited for.
+/// The lines about background hooks.
 fn late(lab: &Lab) -> Vec<Value> {
     lab.traces().into_iter().filter(|line| line.get("late").is_some()).collect()
 }
@@ -30,7 +30,7 @@ fn what_came_of_an_async_hook_is_joined_to_the_record_of_its_event() {
     let before = shown(&lab, &trace, "bad");
     assert_eq!((&before["status"], &before["async"], before.get("late")), (&json!("ok"), &json!(true), None));
     let pretty = |lab: &Lab| lab.run(&["trace", "show", &trace]).stdout;
-    assert!(pretty(&lab).contains("async: nobody waited for it, and it has left no record yet"), "{}", pretty(&lab));
+    assert!(pretty(&lab).contains("async: it ran in the background and has left no record yet"), "{}", pretty(&lab));
 
     lab.write("go", "");
     eventually("it has left its record", || !late(&lab).is_empty());

@@ -45,7 +45,7 @@ fn b14_rotation_among_many_processes_loses_and_tears_nothing() {
     let left = at_once(&lab, 32);
     let read = |name: &str| fs::read_to_string(lab.home.join(".ollm/trace").join(name)).unwrap();
     let text = read("trace.jsonl.1") + &read("trace.jsonl");
-    // Who looks at the end of the file while another line is being written may put an empty line before its own.
+    // A process that looks at the end of the file during another's write may put an empty line first.
     let lines = text.lines().filter(|line| !line.is_empty());
     let mut records: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     records.retain(|record| record["traceId"] != "old");

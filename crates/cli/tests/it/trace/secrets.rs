@@ -34,3 +34,17 @@ fn d01_no_field_of_a_trace_and_no_line_of_the_log_shows_a_secret() {
     }
     assert_eq!(lab.traces().len(), 2);
 }
+
+#[test]
+fn what_a_command_assigns_to_the_name_of_a_secret_is_not_kept_in_whole_payloads_either() {
+    for payload in ["full", "short"] {
+        let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", payload);
+        lab.user_hook("before_tool", "fine", "echo '{\"continue\": true}'", "");
+        lab.event(crate::lab::shell_event(
+            "export AWS_SECRET_ACCESS_KEY=wJalr/abc; curl 'https://x/?password=hunter2&a=b'",
+        ));
+        let text = written(&lab);
+        assert!(!text.contains("wJalr") && !text.contains("hunter2"), "{text}");
+        assert!(text.contains("AWS_SECRET_ACCESS_KEY=[redacted]; curl") && text.contains("&a=b"), "{text}");
+    }
+}

@@ -27,6 +27,7 @@ pub(super) fn screen(lab: &Lab, ran: &Ran) -> String {
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
         (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"),
         (r"\d{4}-\d\d-\d\d, UTC", "DAY, UTC"),
+        (r"\d\d-\d\d \d\d:\d\d:\d\d", "TIME"),
         (r"\d\d:\d\d:\d\d\.\d{3}", "TIME"),
         (r" *\d+(\.\d+)? ms", " … ms"),
         (r" +[▇▏]+", " BAR"),
@@ -158,6 +159,17 @@ fn bad_filters_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_list_can_begin_and_end_at_a_time() {
+    let lab = furnished();
+    let time = lab.run(&["trace", "last", "--json"]).answer()["time"].as_str().unwrap().to_owned();
+    let count = |option: &str, time: &str| listed(&lab, &[option, time]).len();
+    let all = listed(&lab, &[]).len();
+    assert_eq!((count("--until", &time), count("--since", time.get(..10).unwrap())), (all, all));
+    assert!((1..all).contains(&count("--since", &time)), "{time}");
+    assert_eq!((count("--until", "2020-01-02"), count("--since", "2020-01-02T15:04:05+01:00")), (0, all));
+}
+
+#[test]
 fn a_trace_is_found_by_any_part_of_its_id_that_no_other_has() {
     let lab = furnished();
     let ids: Vec<String> = lab.traces().iter().map(|record| record["traceId"].as_str().unwrap().to_owned()).collect();
@@ -255,4 +267,34 @@ fn s07_what_is_off_is_in_the_record_also_where_nothing_is_told() {
     lab.write("home/.ollm/config.yaml", "");
     lab.event_from("agent", event);
     assert_eq!(lab.run(&["trace", "last", "--json"]).answer().get("off"), None);
+}
+
+#[test]
+fn the_tests_of_a_connection_are_no_session() {
+    let lab = Lab::with_hook("before_tool", "guard", GO_ON);
+    let event = |session: &str| {
+        let data = json!({"tool_name": "shell", "session_id": session, "args": {"command": "ls"}});
+        lab.event(json!({"event": "before_tool", "data": data}).to_string());
+    };
+    event("ollm-test-0");
+    let none = lab.run(&["trace"]);
+    assert_eq!((none.code, none.stderr.contains("only tests of connections")), (1, true), "{none:?}");
+    event("mine");
+    event("ollm-test-1");
+    assert!(lab.run(&["trace"]).stdout.starts_with("session mine,"));
+    assert!(lab.run(&["trace", "--session", "ollm-test-1"]).stdout.starts_with("session ollm-test-1,"));
+}
+
+#[test]
+fn why_a_hook_does_not_run_is_told_once_in_a_session() {
+    let lab = Lab::with_hook("before_tool", "guard", GO_ON);
+    lab.user_hook("before_tool", "off", GO_ON, r#", "enabled": false"#);
+    lab.event(shell_event("ls"));
+    lab.event(shell_event("ls"));
+    let shown = lab.run(&["trace"]).stdout;
+    assert_eq!(
+        (shown.matches("`enabled` is false").count(), shown.matches("not run, as before: off (disabled)").count()),
+        (1, 1),
+        "{shown}"
+    );
 }

@@ -73,6 +73,21 @@ fn a_list_is_narrowed_down_by_session_and_by_how_a_hook_ended() {
 }
 
 #[test]
+fn options_that_no_event_fits_are_told_and_not_passed_over_in_silence() {
+    let lab = two_sessions();
+    for command in
+        [&["trace", "list"] as &[&str], &["trace", "stats"], &["trace", "export", "--format", "csv"], &["replay"]]
+    {
+        let ran = lab.run(&[command, &["--hook", "no-such-hook"]].concat());
+        assert_eq!((ran.code, ran.stderr.matches("none that fits").count()), (0, 1), "{command:?}: {ran:?}");
+        let all = lab.run(command);
+        assert!(!all.stderr.contains("none that fits"), "{all:?}");
+    }
+    let ran = lab.run(&["trace", "list", "--json", "--until", "2020-01-01"]);
+    assert_eq!((ran.answer(), ran.code), (serde_json::json!([]), 0));
+}
+
+#[test]
 fn counts_name_failures_times_and_hooks_that_never_ran() {
     let lab = furnished();
     let stats = lab.run(&["trace", "stats", "--json"]).answer();
@@ -111,12 +126,14 @@ fn what_happens_now_is_shown_until_somebody_interrupts() {
     let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
     lab.user("guard.sh", REFUSE);
-    // It hears what comes once it listens; when that is, nobody says.
-    let heard = std::thread::spawn(move || lines.next().unwrap().unwrap());
+    // It hears only what comes after it listens, and it does not tell when that begins. A reader that stops ends it,
+    // too.
+    let heard = std::thread::spawn(move || (lines.next().unwrap().unwrap(), lines));
     while !heard.is_finished() {
         lab.event(shell_event("ls"));
     }
-    let record: Value = serde_json::from_str(&heard.join().unwrap()).unwrap();
+    let (line, _reader) = heard.join().unwrap();
+    let record: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(record["verdict"]["flow"], "block");
     assert!(Command::new("kill").args(["-INT", &following.id().to_string()]).status().unwrap().success());
     assert_eq!(following.wait().unwrap().code(), Some(130));
@@ -129,11 +146,13 @@ fn what_is_followed_is_shown_like_what_is_listed() {
     let mut following = lab.ollm(&["trace", "follow", "--blocked"]);
     let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
-    let heard = std::thread::spawn(move || lines.next().unwrap().unwrap());
+    // A reader that stops ends it, too.
+    let heard = std::thread::spawn(move || (lines.next().unwrap().unwrap(), lines));
     while !heard.is_finished() {
         lab.event(shell_event("ls"));
     }
-    let stdout = format!("{}\n", heard.join().unwrap());
+    let (line, _reader) = heard.join().unwrap();
+    let stdout = format!("{line}\n");
     assert!(Command::new("kill").args(["-INT", &following.id().to_string()]).status().unwrap().success());
     let code = following.wait().unwrap().code().unwrap();
     let ran = Ran { stdout, stderr: String::new(), code };
@@ -160,7 +179,7 @@ fn a_followed_trace_that_cannot_be_read_any_more_says_so_in_its_last_line() {
         let lines = lines.map(Result::unwrap).inspect(|_| sender.send(()).unwrap_or_default());
         lines.last().unwrap()
     });
-    // It hears what comes once it listens; when that is, nobody says.
+    // It hears only what comes after it listens, and it does not tell when that begins.
     while heard.try_recv().is_err() {
         lab.event(shell_event("ls"));
     }

@@ -3,6 +3,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use testkit::model_shapes::ollama_tags;
+use testkit::{Asked, ModelReply, ModelServer};
 
 use super::common::KeyCase;
 use crate::lab::pty::{LARGE, Pty, Size};
@@ -10,12 +12,17 @@ use crate::lab::{Lab, eventually};
 
 pub(super) const KEYS: &[KeyCase] = &[
     ("Enter", an_answer_is_markdown_and_nothing_in_it_reaches_the_terminal_as_an_order),
-    ("Alt+Enter, Ctrl+J", an_input_may_have_several_lines),
+    ("Alt+Enter", an_input_may_have_several_lines),
+    ("Ctrl+j", an_input_may_have_several_lines),
     ("Tab", tab_completes_commands_names_and_files),
-    ("Ctrl+C", control_c_interrupts_a_tool_and_the_session_goes_on),
-    ("Up, Down", what_was_written_before_comes_back),
-    ("PgUp, PgDn", keys_and_wheel_scroll_the_talk),
-    ("Ctrl+D", inputs_that_wait_are_not_begun_when_the_person_leaves),
+    ("Ctrl+c", control_c_interrupts_a_tool_and_the_session_goes_on),
+    ("Up", what_was_written_before_comes_back),
+    ("Down", what_was_written_before_comes_back),
+    ("Page Up", keys_and_wheel_scroll_the_talk),
+    ("Page Down", keys_and_wheel_scroll_the_talk),
+    ("Ctrl+Home", keys_and_wheel_scroll_the_talk),
+    ("Ctrl+End", keys_and_wheel_scroll_the_talk),
+    ("Ctrl+d", inputs_that_wait_are_not_begun_when_the_person_leaves),
     ("Esc", keys_and_wheel_scroll_the_talk),
 ];
 
@@ -72,6 +79,7 @@ fn an_edit_is_seen_as_a_difference_before_it_is_approved() {
     chat.types("go\r");
     let shown = chat.sees("May it run?");
     assert!(shown.contains("-old") && shown.contains("+new"), "{shown}");
+    assert!(shown.contains("waits for your answer") && !shown.contains(" s · Ctrl-C"), "{shown}");
     assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "old\n");
     chat.types("y\r").sees("done");
     assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "new\n");
@@ -158,7 +166,7 @@ fn two_chats_keep_what_was_written_in_both() {
     let (mut one, mut other) = (chat(&lab, &[]), chat(&lab, &[]));
     one.types("from the first\r").sees("hi");
     other.types("from the second\r").sees("hi");
-    one.types("/session\r").sees("messages");
+    one.types("/session\r").sees(" message");
     leave(one);
     leave(other);
     let history = fs::read_to_string(lab.home.join(".ollm/state/chat-history")).unwrap();
@@ -286,6 +294,64 @@ fn a_misspelt_word_of_a_command_names_the_nearest() {
 }
 
 #[test]
+fn tab_completes_models_that_are_named_or_served_with_and_without_their_provider() {
+    let server = ModelServer::answering(|asked| match asked.path.as_str() {
+        "/v1/models" => Some(ModelReply::json(200, &json!({"data": [{"id": "fake"}, {"id": "other-one"}]}))),
+        "/api/tags" => Some(ollama_tags(&["gemma:2b", "qwen3:4b"])),
+        _ => None,
+    })
+    .unwrap();
+    let lab = lab(&[text("hi")]).set("OLLAMA_HOST", server.origin()).set("OPENAI_API_KEY", "sk-not-for-you");
+    let lab = lab.set("OWN_KEY", "k-12345678");
+    let is_known = |asked: &Asked| asked.authorization.as_deref() == Some("Bearer k-12345678");
+    let completes = |chat: &mut Pty, typed: &str, whole: &str| {
+        chat.types(&format!("/model {typed}\t")).sees(&format!("> /model {whole} "));
+        chat.types("\x03").sees_no_more("> /model");
+    };
+    let model = |name: &str| format!("openai:{name}@{}", server.url());
+    let mut chat = lab.pty(LARGE, &["tui", "--model", &model("typed")]);
+    chat.sees("approval ask");
+    for (typed, whole) in [
+        ("oth", model("other-one")),
+        ("openai:f", model("fake")),
+        ("typ", model("typed")),
+        ("qw", "ollama:qwen3:4b".to_owned()),
+        ("ollama:g", "ollama:gemma:2b".to_owned()),
+    ] {
+        completes(&mut chat, typed, &whole);
+    }
+    leave(chat);
+    assert!(server.asked().iter().all(|asked| asked.authorization.is_none()), "the server is no configured one");
+    let config = json!({"provider": "openai", "name": "configured", "baseUrl": server.url(), "apiKeyEnv": "OWN_KEY"});
+    lab.write("home/.ollm/config.yaml", json!({"model": config}).to_string());
+    let mut chat = self::chat(&lab, &[]);
+    for name in ["configured", "other-one"] {
+        completes(&mut chat, &name[..3], &model(name));
+    }
+    leave(chat);
+    assert!(server.asked().iter().any(|asked| asked.path == "/v1/models" && is_known(asked)));
+}
+
+#[test]
+fn the_plain_chat_breaks_its_lists_between_words() {
+    let lab = lab(&[text("hi")]);
+    let mut chat = lab.pty(Size { rows: 60, columns: 80 }, &["chat", "--model", "replay:../talk.jsonl"]);
+    chat.waits_for("> ");
+    for command in ["/help", "/zork"] {
+        chat.types(&format!("{command}\r"));
+        let column = " ".repeat(29);
+        chat.sees(&format!("untrust ID\n{column}what `ollm hook` does with one of them\n"));
+        chat.sees(&format!(
+            "\n/approval [MODE]             when you are asked before a tool runs: ask, auto,\n{column}yolo\n"
+        ));
+        chat.types("\x0c").sees_no_more("/ext reload");
+    }
+    // The editor must have the keyboard back: until then the terminal itself consumes Ctrl-D.
+    chat.types("/mcp x y\r").waits_for("write /mcp,").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+}
+
+#[test]
 fn an_input_may_have_several_lines() {
     let lab = lab(&[text("hi")]);
     let mut chat = chat(&lab, &[]);
@@ -344,7 +410,7 @@ fn what_is_typed_before_the_picker_picks_nothing() {
     let mut chat = chat(&lab, &[]);
     chat.types("a first question\r").sees("first answer");
     chat.types("/clear\r").sees_no_more("first answer");
-    chat.types("/resume\r").types("\r\r").sees("Which conversation goes on?");
+    chat.types("/resume\r\r\r").sees("Which conversation goes on?");
     chat.types("\x1b").sees_no_more("Which conversation goes on?");
     chat.types("hello\r").sees("first answer");
     leave(chat);

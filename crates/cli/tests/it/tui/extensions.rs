@@ -13,14 +13,15 @@ use crate::lab::pty::{LARGE, Pty};
 
 pub(super) const KEYS: &[KeyCase] = &[
     ("Enter", v_shows_and_approves_an_extension_and_enter_switches_it),
-    ("S", s_sets_what_was_changed_and_asks_for_a_secret_where_it_is_not_seen),
-    ("V", v_shows_and_approves_an_extension_and_enter_switches_it),
-    ("I", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
-    ("U", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
-    ("D", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
-    ("R", v_shows_and_approves_an_extension_and_enter_switches_it),
-    ("C", v_shows_and_approves_an_extension_and_enter_switches_it),
-    ("T", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("Space", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("s", s_sets_what_was_changed_and_asks_for_a_secret_where_it_is_not_seen),
+    ("v", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("i", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("u", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("d", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("r", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("c", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("t", v_shows_and_approves_an_extension_and_enter_switches_it),
 ];
 
 /// An extension of the user with two settings, one of them a secret.
@@ -47,7 +48,7 @@ fn v_shows_and_approves_an_extension_and_enter_switches_it() {
     let mut panel = panel(&lab);
     panel.sees("kept !");
     panel.types("v").sees("[y]es");
-    does(&mut panel, "y\r", "reviewing kept", "┌ reviewing kept");
+    does(&mut panel, "y\r", "reviewing kept", " reviewing kept (Esc closes)");
     panel.sees_no_more("kept !");
     assert_eq!(entry(&lab, "kept")["trust"], "trusted");
     panel.types("\r").sees("○ kept");
@@ -98,7 +99,7 @@ fn i_installs_u_updates_and_d_uninstalls_each_after_a_yes() {
     assert_eq!(entries(&lab).len(), 1, "nothing is installed before a yes");
     // First what it brings is accepted, then it is approved.
     panel.types("y\r").sees("Let the extension `guard` run");
-    does(&mut panel, "y\r", "installing ", "┌ installing ");
+    does(&mut panel, "y\r", &format!("installing {}", folder.display()), " installing ");
     panel.types("/\r").sees("● guard ");
     assert_eq!(
         (&entry(&lab, "guard")["version"], &entry(&lab, "guard")["trust"]),
@@ -109,14 +110,14 @@ fn i_installs_u_updates_and_d_uninstalls_each_after_a_yes() {
     panel.types("u").sees("[y]es");
     assert_eq!(entry(&lab, "guard")["version"], "1.0.0");
     panel.types("y\r").sees("Let the extension `guard` run");
-    does(&mut panel, "\x1b", "updating guard", "┌ updating guard");
+    does(&mut panel, "\x1b", "updating guard", " updating guard (Esc closes)");
     panel.sees("guard ! 1.1.0");
     assert_eq!(
         (&entry(&lab, "guard")["version"], &entry(&lab, "guard")["trust"]),
         (&json!("1.1.0"), &json!("modified"))
     );
     panel.types("d").sees("[y]es");
-    does(&mut panel, "y\r", "uninstalling guard", "┌ uninstalling guard");
+    does(&mut panel, "y\r", "uninstalling guard", " uninstalling guard (Esc closes)");
     panel.sees("1 extension ");
     assert_eq!(entries(&lab).len(), 1);
     leave(panel);
@@ -132,8 +133,8 @@ pub(super) fn typed_ahead() {
     assert_eq!(entries(&lab).len(), 1);
     panel.types("y\ry\ry\r").sees("Let the extension `guard` run");
     assert_eq!(entry(&lab, "guard")["trust"], "untrusted");
-    does(&mut panel, "\x1b", "installing ", "┌ installing ");
-    panel.types("\x1b").sees_no_more("┌ installing ");
+    does(&mut panel, "\x1b", &format!("installing {}", folder.display()), " installing ");
+    panel.types("\x1b").sees_no_more(" installing ");
     panel.types("/\r").sees("guard ");
     package(&lab, "outside/guard", "1.1.0", &json!({}));
     choose(&mut panel, "guard");

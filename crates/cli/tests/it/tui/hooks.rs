@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::common::KeyCase;
 use super::{choose, leave};
@@ -11,13 +11,16 @@ use crate::lab::{Lab, eventually, shell_event};
 
 pub(super) const KEYS: &[KeyCase] = &[
     ("Enter", enter_switches_a_hook_off_and_on_again),
-    ("A", a_declares_a_script_as_a_hook),
-    ("E", e_changes_the_keys_of_a_hook_where_it_is_declared),
-    ("D", d_deletes_after_a_yes_and_only_then),
-    ("T", t_really_runs_the_hook),
-    ("R", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
-    ("W", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
-    ("O", o_hands_the_terminal_to_the_editor_and_takes_it_back),
+    ("Space", enter_switches_a_hook_off_and_on_again),
+    ("Left", enter_switches_a_hook_off_and_on_again),
+    ("Right", enter_switches_a_hook_off_and_on_again),
+    ("a", a_declares_a_script_as_a_hook),
+    ("e", e_changes_the_keys_of_a_hook_where_it_is_declared),
+    ("d", d_deletes_after_a_yes_and_only_then),
+    ("t", t_really_runs_the_hook),
+    ("r", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
+    ("w", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
+    ("o", o_hands_the_terminal_to_the_editor_and_takes_it_back),
 ];
 
 /// A hook of the user and one of the project, with the cursor on the first.
@@ -193,6 +196,31 @@ fn o_hands_the_terminal_to_the_editor_and_takes_it_back() {
     panel.sees("low");
     assert!(fs::read_to_string(lab.home.join(".ollm/hooks/own.json")).unwrap().contains("low"));
     leave(panel);
+}
+
+#[test]
+fn a_command_of_the_model_that_ends_leaves_the_editor_alone() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "own", "exit 0\n", "");
+    lab.write_executable("edit", "#!/bin/sh\necho the editor is here\nread line\necho edited >../edited\n");
+    let call = |command: &str| {
+        json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": command}}]}).to_string()
+    };
+    let wait = call("while [ ! -e open ]; do sleep 0.01; done");
+    lab.write("talk.jsonl", [&wait, &call("touch second"), "{\"content\": \"done\"}\n"].join("\n"));
+    let editor = lab.root.join("edit");
+    let lab = lab.set("EDITOR", editor.to_str().unwrap());
+    let mut panels = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    panels.sees("approval yolo");
+    panels.types("go\r").sees("tool shell · ");
+    panels.types("\x1b2").sees("● own");
+    choose(&mut panels, "own");
+    panels.types("o").sees("the editor is here");
+    lab.write("project/open", "");
+    eventually("the first command is over", || lab.project.join("second").exists());
+    panels.types("\n").sees("● own");
+    assert!(lab.root.join("edited").exists(), "the editor went on to its end");
+    leave(panels);
 }
 
 #[test]

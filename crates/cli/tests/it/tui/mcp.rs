@@ -11,19 +11,20 @@ use crate::lab::pty::{LARGE, Pty};
 use crate::mcp::{PROJECT, USER, declare, reviewing, server};
 
 pub(super) const KEYS: &[KeyCase] = &[
-    ("Enter, T", s_tries_a_server_and_its_tools_and_words_are_seen),
-    ("S", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
-    ("X", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
-    ("R", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
-    ("L", s_tries_a_server_and_its_tools_and_words_are_seen),
-    ("O", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
-    ("V", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
-    ("C", c_shows_what_a_server_changed_about_its_tools_and_offers_it),
-    ("W", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
-    ("H", s_tries_a_server_and_its_tools_and_words_are_seen),
-    ("F", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
-    ("A", a_adds_a_server_and_d_deletes_it_after_a_yes),
-    ("D", a_adds_a_server_and_d_deletes_it_after_a_yes),
+    ("Enter", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("t", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("s", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("x", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("r", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("l", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("o", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
+    ("v", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
+    ("c", c_shows_what_a_server_changed_about_its_tools_and_offers_it),
+    ("w", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
+    ("h", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("f", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
+    ("a", a_adds_a_server_and_d_deletes_it_after_a_yes),
+    ("d", a_adds_a_server_and_d_deletes_it_after_a_yes),
 ];
 
 /// A server of the user and one of the project.
@@ -51,8 +52,7 @@ fn s_tries_a_server_and_its_tools_and_words_are_seen() {
     let lab = lab();
     let mut panel = panel(&lab, "mine");
     panel.sees("No tools are known yet");
-    panel.types("s");
-    let shown = panel.sees("mcp__mine__echo text");
+    let shown = does(&mut panel, "s", "starting mine", "mcp__mine__echo text");
     assert!(!shown.contains("No tools are known yet"), "{shown}");
     assert!(status(&lab, "mine")["tools"].as_u64().unwrap() > 0);
     for key in ["t", "\r"] {

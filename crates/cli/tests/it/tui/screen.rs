@@ -101,12 +101,11 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
 }
 
-#[test]
+/// Kills a program that runs on a terminal, and sees that the terminal is restored.
 #[cfg(target_os = "linux")]
-fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
-    let lab = Lab::new();
-    let script = "\"$0\" tui --panel hooks; until stty -a | grep -q ' icanon'; do :; done; stty -a; echo over";
-    let mut shell = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &["sh", "-c", script, OLLM]);
+fn killed(lab: &Lab, arguments: &str, used: impl FnOnce(&mut Pty)) {
+    let script = format!("\"$0\" {arguments}; until stty -a | grep -q ' icanon'; do :; done; stty -a; echo over");
+    let mut shell = Pty::start(lab.program(python().to_str().unwrap()), LARGE, &["sh", "-c", &script, OLLM]);
     shell.sees("Exit");
     let child = |process: &str| {
         let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
@@ -114,9 +113,28 @@ fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
     };
     let panels = child(&shell.process().to_string()).unwrap();
     eventually("the second process is started, after the first frame", || child(&panels).is_some());
+    used(&mut shell);
     assert!(lab.program("kill").args(["-9", &panels]).status().unwrap().success());
     shell.waits_for("\x1b[?1049l").waits_for("isig icanon").waits_for(" echo ").waits_for("over");
     assert!(shell.ends().has_restored());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
+    killed(&Lab::new(), "tui --panel hooks", |_| {});
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_of_the_model_does_not_end_what_gives_the_terminal_back() {
+    let lab = Lab::new();
+    let call = json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": "echo hi"}}]});
+    lab.write("talk.jsonl", format!("{call}\n{}\n", json!({"content": "it is done"})));
+    killed(&lab, "tui --panel hooks --model replay:../talk.jsonl --approval yolo", |panels| {
+        panels.types("\x1b1").sees("approval yolo");
+        panels.types("go\r").sees("it is done");
+    });
 }
 
 #[test]
@@ -125,7 +143,7 @@ fn a_terminal_that_can_show_no_panels_gets_the_plain_chat() {
     lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
     let command = ["env", "TERM=dumb", OLLM, "tui", "--model", "replay:../talk.jsonl"];
     let mut chat = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &command);
-    chat.waits_for("this is the plain chat").waits_for("Ctrl-D leaves");
+    chat.waits_for("this is the plain\r\nchat").waits_for("Ctrl-D leaves");
     chat.types("\x04");
     let ran = chat.ends();
     assert!(ran.code == 0 && !ran.stdout.contains("\x1b[?1049h"), "{ran:?}");

@@ -7,11 +7,12 @@ use crate::lab::{Lab, shell_event};
 use crate::trace::{GO_ON, REFUSE, id};
 
 pub(super) const KEYS: &[KeyCase] = &[
-    ("Enter, E", the_keys_explain_choose_count_replay_and_show_the_session),
-    ("B", the_keys_explain_choose_count_replay_and_show_the_session),
-    ("W", the_keys_explain_choose_count_replay_and_show_the_session),
-    ("S", the_keys_explain_choose_count_replay_and_show_the_session),
-    ("R", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("Enter", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("e", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("b", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("w", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("s", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("r", the_keys_explain_choose_count_replay_and_show_the_session),
 ];
 
 fn lab() -> Lab {
@@ -55,6 +56,11 @@ fn the_keys_explain_choose_count_replay_and_show_the_session() {
     let shown = does(&mut panel, "r", &format!("replaying {id}"), "0 same, 0 different, 1 not replayed");
     assert!(shown.contains("not kept as a whole"), "{shown}");
     does(&mut panel, "w", "events of session ", "events without a session");
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let session = lab.run(&["run", "go", "--model", "replay:../talk.jsonl", "--json"]).answer()["session"].clone();
+    let session = session.as_str().unwrap();
+    panel.sees("✓ session_end");
+    prints(&mut panel, &lab, "w", &format!("events of session {session}"), &["trace", "--session", session]);
     lab.run(&["emit", "deployed"]);
     panel.sees("✓ custom deployed");
     panel.types("b").sees("refused only");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{OK, Watch, edited};
 use crate::lab::pty::WHOLE;
-use crate::lab::{Lab, OLLM, eventually, finish};
+use crate::lab::{Lab, OLLM, Ran, eventually, finish};
 use crate::live::Chat;
 
 /// A lab with hooks that write down each event of a file that they hear of.
@@ -73,7 +73,7 @@ fn a_prompt_about_a_saved_file_reaches_the_running_chat() {
     lab.write("project/src/a.txt", "1\n");
     let expected = json!({"content": "I looked.", "expect": {"last": "Look at src/a.txt"}});
     let mut chat = Chat::new(&lab, &[expected]);
-    // Nobody says anything meanwhile.
+    // The person says nothing meanwhile.
     lab.write("project/src/a.txt", "2\n");
     let mut said = String::new();
     eventually("the model answers", || {
@@ -103,24 +103,96 @@ fn our_own_file_tools_are_heard_once_and_the_shell_tool_too() {
 }
 
 #[test]
-fn what_a_shell_wrote_is_heard_before_a_file_tool_writes_over_it() {
+fn what_a_shell_does_to_a_file_of_ours_in_the_same_turn_is_told_with_the_difference() {
     let lab = lab();
-    let mut chat = Chat::new(
-        &lab,
-        &[
-            call("shell", &json!({"command": "printf 1 > a.txt"})),
-            call("edit_file", &json!({"path": "a.txt", "old": "1", "new": "2"})),
-            call("edit_file", &json!({"path": "a.txt", "old": "2", "new": "3"})),
-            call("shell", &json!({"command": "printf 4 > a.txt"})),
-            call("delete_file", &json!({"path": "a.txt"})),
-            text("Done."),
-        ],
-    );
+    lab.user_hook("file_edited", "keep", &format!("cat >> ~/edits; {OK}"), r#", "filePatterns": ["a.txt"]"#);
+    let answers = [
+        call("write_file", &json!({"path": "a.txt", "content": "one\n"})),
+        call("shell", &json!({"command": "echo two >> a.txt"})),
+        text("Done."),
+    ];
+    let mut chat = Chat::new(&lab, &answers);
     chat.say("go");
-    let edited = "file_edited a.txt";
-    hears(&lab, &["file_created a.txt", edited, edited, edited, "file_deleted a.txt"]);
-    is_looked_at(&lab);
+    hears(&lab, &["file_created a.txt", "file_edited a.txt"]);
     chat.end();
+    let edit: Value = serde_json::from_str(&fs::read_to_string(lab.home.join("edits")).unwrap()).unwrap();
+    let diff = edit["data"]["diff"].as_str().unwrap_or_default();
+    assert!(diff.contains("\n one\n+two\n"), "{edit:#}");
+}
+
+#[test]
+fn what_a_shell_wrote_is_heard_before_a_file_tool_writes_over_it() {
+    // Also in a folder that is made in the same turn.
+    for path in ["a.txt", "new/deep/a.txt"] {
+        let lab = lab();
+        let write = |text: &str| format!("mkdir -p new/deep && printf {text} > {path}");
+        let mut chat = Chat::new(
+            &lab,
+            &[
+                call("shell", &json!({"command": write("1")})),
+                call("edit_file", &json!({"path": path, "old": "1", "new": "2"})),
+                call("edit_file", &json!({"path": path, "old": "2", "new": "3"})),
+                call("shell", &json!({"command": write("4")})),
+                call("delete_file", &json!({"path": path})),
+                text("Done."),
+            ],
+        );
+        chat.say("go");
+        let edited = "file_edited a.txt";
+        hears(&lab, &["file_created a.txt", edited, edited, edited, "file_deleted a.txt"]);
+        is_looked_at(&lab);
+        chat.end();
+    }
+}
+
+/// A whole conversation that comes from a pipe.
+fn piped(lab: &Lab, answers: &[Value], input: &str) -> Ran {
+    lab.write("talk.jsonl", answers.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"));
+    let chat = lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    let ran = finish(chat, input.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran
+}
+
+#[test]
+fn what_the_last_turn_of_a_chat_changed_is_heard_before_it_ends() {
+    for input in ["go\n", "go\n/quit\n", "go\n/clear\n"] {
+        let lab = lab();
+        let shell = call("shell", &json!({"command": "printf 1 > a.txt"}));
+        let ran = piped(&lab, &[shell, text("Done.")], input);
+        assert_eq!(heard(&lab), ["file_created a.txt"], "{input} {ran:?}");
+    }
+}
+
+#[test]
+fn what_hooks_want_said_about_the_last_turn_is_answered_before_the_end() {
+    let lab = Lab::new();
+    let hook = r#"{"name": "lint", "eventType": "fileCreated", "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
+    lab.user("lint.json", hook);
+    let answers = [
+        call("shell", &json!({"command": "printf 1 > a.txt"})),
+        text("Done."),
+        json!({"content": "I looked.", "expect": {"last": "Look at a.txt"}}),
+    ];
+    assert!(piped(&lab, &answers, "go\n").stdout.contains("I looked."));
+}
+
+#[test]
+fn many_prompts_about_one_checkout_are_bounded_and_the_rest_is_counted() {
+    const MANY: usize = 40;
+    let lab = Lab::new();
+    let hook = r#"{"name": "lint", "eventType": "fileCreated", "filePatterns": ["*.txt"],
+        "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
+    lab.user("lint.json", hook);
+    let script = format!("for number in $(seq {MANY}); do echo x > $number.txt; done");
+    let looks = std::iter::repeat_n(text("I looked."), 16);
+    let answers: Vec<Value> =
+        [call("shell", &json!({"command": script})), text("Done.")].into_iter().chain(looks).collect();
+    let ran = piped(&lab, &answers, "go\n");
+    assert_eq!(ran.stdout.matches("I looked.").count(), 16, "{ran:?}");
+    let left_out = "a prompt of hook `lint` is left out: hooks have added 16 prompts already";
+    assert_eq!(ran.stderr.matches(left_out).count(), 2, "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{left_out}; so are {} more", MANY - 17)), "{ran:?}");
 }
 
 #[test]
@@ -241,10 +313,10 @@ fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
     lab.write("talk.jsonl", text("I looked.").to_string());
     let mut chat = lab.pty(WHOLE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
     chat.waits_for("Ctrl-D leaves").waits_for("> ");
-    // Nobody presses a key.
+    // The person presses no key.
     lab.write("project/a.txt", "2");
     chat.waits_for("I looked.").waits_for("> ").types("/session\r");
-    chat.waits_for("messages").waits_for("> ").types("\x04");
+    chat.waits_for(" message").waits_for("> ").types("\x04");
     let ran = chat.ends();
     assert_eq!(ran.code, 0, "{ran:?}");
 }

@@ -88,3 +88,16 @@ fn nothing_is_told_while_git_holds_its_lock() {
     fs::remove_file(lock).unwrap();
     assert_eq!(watch.events(), [edited("a")]);
 }
+
+#[test]
+fn what_git_leaves_out_is_left_out_too_where_its_own_files_lie_elsewhere() {
+    let lab = Lab::new();
+    fs::remove_dir(lab.project.join(".git")).unwrap();
+    git(&lab, &["init", "--quiet", "--separate-git-dir=../repository"]);
+    lab.write("repository/info/exclude", "*.mine\n");
+    let mut watch = Watch::new(&lab);
+    lab.write("project/a.mine", "1");
+    lab.write("project/b", "1");
+    assert_eq!(watch.events(), [created("b")]);
+    assert_eq!(watch.told(), "");
+}

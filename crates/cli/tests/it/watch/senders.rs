@@ -13,7 +13,7 @@ fn hooks_that_nobody_tells_of_files_are_known_to_wait() {
             &["hook", "show", id],
             &["hook", "plan", "file_edited", "--data", r#"{"path": "a.txt"}"#],
         ];
-        commands.map(|command| lab.run(command).stderr.contains("nobody watches this project: hooks hear only of files that an agent's tools change; `ollm watch` tells them of all others, too"))
+        commands.map(|command| lab.run(command).stderr.contains("this project is not watched: hooks hear only of files that an agent's tools change; `ollm watch` tells them of all others, too"))
     };
     assert_eq!(told(), [true; 3]);
     let watch = Watch::new(&lab);

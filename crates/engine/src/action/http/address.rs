@@ -1,14 +1,14 @@
-//! Which addresses may be reached: public ones over TLS, and whatever else the user listed.
+//! Decides which addresses a hook may reach: public ones over TLS, and those that the user listed.
 
 use std::net::{IpAddr, SocketAddr};
 
 use ollm_net::{AddressKind, within};
 
-/// Names that end so are known in one network only.
+/// Names with these endings exist only within one network.
 const NOT_PUBLIC_NAMES: &[&str] =
     &["arpa", "corp", "home", "internal", "intranet", "lan", "local", "localdomain", "localhost", "private"];
 
-/// Whether a connection to an address of a host may be made; otherwise why not, and the way out.
+/// Checks whether a hook may connect to an address of a host. The error says why not, and what to do.
 pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[String]) -> Result<(), String> {
     let kind = AddressKind::of(address.ip());
     let listed = allowed.iter().any(|entry| lists(entry, host, address, kind));
@@ -26,8 +26,8 @@ pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[St
     }
 }
 
-/// Whether a host may be reached through a proxy, which looks names up by itself: a public name over TLS, or a name that
-/// is listed. Addresses are not names, in whatever notation.
+/// Whether a hook may reach a host through a proxy, which looks names up by itself. The host must be a public name over
+/// TLS, or a listed name. An address in any notation is not a name.
 pub(super) fn may_be_proxied(host: &str, port: u16, secure: bool, allowed: &[String]) -> bool {
     let (above, last) = host.trim_end_matches('.').rsplit_once('.').unwrap_or(("", host));
     if host.contains(':') || last.starts_with(|letter: char| letter.is_ascii_digit()) {
@@ -41,10 +41,10 @@ pub(super) fn may_be_proxied(host: &str, port: u16, secure: bool, allowed: &[Str
     allowed.iter().any(listed) || public && secure
 }
 
-/// Whether an entry of the list is about an address: `host`, `address` or `network/bits`, each with a port if it likes.
+/// Whether an entry of the list is about an address: `host`, `address` or `network/bits`, each with an optional port.
 ///
-/// A host that is listed by name may be on this machine or in a private network; what lies beyond (the metadata service of
-/// a cloud, a multicast group) must be listed by address, because whoever owns the name decides where it leads.
+/// A host that is listed by name may be on this machine or in a private network. Further places (the metadata service
+/// of a cloud, a multicast group) must be listed by address. The owner of the name decides where it leads.
 fn lists(entry: &str, host: &str, address: SocketAddr, kind: AddressKind) -> bool {
     let (place, port) = split(entry);
     if port.is_some_and(|port| port.parse() != Ok(address.port())) {

@@ -1,4 +1,4 @@
-//! A request on its way to another process, and that process's part.
+//! Writes a request for another process, and reads it there.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,7 +12,7 @@ use super::request::HttpRequest;
 use crate::action::RemoteTask;
 use crate::background::{bytes, unbytes};
 
-/// What it is called on the way.
+/// The name of this task in the payload.
 pub(in crate::action) const NAME: &str = "post";
 
 pub(super) fn write(post: &HttpRequest) -> Value {

@@ -1,10 +1,10 @@
-//! One request: posts the event to an address and reads the answer as a program's output would be read.
+//! Posts the event to an address, and reads the answer like a program's output.
 //!
-//! Names are looked up once and the connection goes to what was found and checked, so no second look-up can lead
-//! elsewhere. Where a proxy is set it looks the name up, so only names go through it, and a public one only over TLS: a
-//! server that is led to in its place has no certificate for the name. Nothing is followed, unpacked or kept. The
-//! deadline covers everything, the look-up included, because the whole remote_task runs on a thread that nobody waits for any
-//! longer.
+//! Each name is looked up once, and the connection goes to the checked address: no second look-up can lead elsewhere. A
+//! proxy looks names up itself, so it gets only names, and public names only over TLS. A server that poses as the named
+//! one has no certificate for that name. The request follows no redirect, decompresses nothing and stores nothing. The
+//! deadline covers everything, including the look-up. After the deadline, the caller no longer waits for the request's
+//! thread.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -22,18 +22,18 @@ use ureq::typestate::AgentScope;
 use ureq::{Agent, Body};
 
 use super::{address, payload};
-use crate::action::{ActionContext, Prepared, RemoteTask, Task, TaskReply, limits, written};
+use crate::action::{ActionContext, PreparedAction, RemoteTask, Task, TaskReply, limits, written};
 
-/// More of a response's head is not read.
+/// The longest head of a response, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// A request that is ready to be made.
+/// A request that is ready to send.
 #[derive(Clone)]
 pub(crate) struct HttpRequest {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Addresses that may be reached though they are not public.
+    /// Addresses that the hook may reach although they are not public.
     pub(crate) allowed: Vec<String>,
     pub(crate) network: Network,
     pub(crate) timeout: Duration,
@@ -41,13 +41,13 @@ pub(crate) struct HttpRequest {
 }
 
 impl std::fmt::Debug for HttpRequest {
-    /// Without the values of headers and without the event.
+    /// Omits the values of headers and the event.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("HttpRequest").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
-pub(crate) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> Prepared {
+pub(crate) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> PreparedAction {
     let HttpTarget { endpoint, headers } = target;
     let ActionContext { event, environment, .. } = context;
     let hook = context.hook();
@@ -58,7 +58,7 @@ pub(crate) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> Prepa
             Ok(value) => filled.push((header.name.clone(), value)),
             Err(name) => {
                 let why = format!("header `{}` needs the variable {name}, which is not set", header.name);
-                return Prepared::Impossible(why);
+                return PreparedAction::Impossible(why);
             }
         }
     }
@@ -72,7 +72,7 @@ pub(crate) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> Prepa
         timeout: limits.timeout,
         cap: limits.output,
     };
-    Prepared::Task(Task::Remote(Box::new(post)), Vec::new())
+    PreparedAction::Task(Task::Remote(Box::new(post)), Vec::new())
 }
 
 impl RemoteTask for HttpRequest {
@@ -116,7 +116,7 @@ impl HttpRequest {
         self.addresses().map(Route::Direct)
     }
 
-    /// Where the connection may go; an address that may not be reached spoils the whole name.
+    /// The addresses to connect to. If one address of a name is not allowed, the whole name is refused.
     fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let Endpoint { host, port, secure, .. } = &self.endpoint;
         let found =
@@ -181,14 +181,14 @@ impl HttpRequest {
     }
 }
 
-/// How a server is reached.
+/// How to reach a server.
 enum Route {
     /// At one of these addresses.
     Direct(Vec<SocketAddr>),
     Proxy,
 }
 
-/// What went wrong on the way.
+/// Why a request failed.
 enum Failure {
     Late,
     Other(String),
@@ -222,7 +222,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// As much of the answer as may be read, and whether there is more.
+/// The body up to a cap, and whether the body is longer.
 fn bounded(response: &mut Response<Body>, cap: usize) -> Result<(Vec<u8>, bool), Failure> {
     let mut body = Vec::new();
     let most = u64::try_from(cap).unwrap_or(u64::MAX).saturating_add(1);

@@ -1,4 +1,4 @@
-//! The box of a program on its way to another process.
+//! Writes and reads the box of a program that another process runs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

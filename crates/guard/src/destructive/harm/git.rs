@@ -1,11 +1,11 @@
-//! What `git` destroys.
+//! Finds what `git` destroys.
 
 use ollm_protocol::Flow;
 
 use super::{
     super::{
         Wrong,
-        precious::{Precious, Worth},
+        precious::{PreciousPaths, Worth},
     },
     is_letters,
 };
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What `git` throws away: files it does not know, or the history itself.
-pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
+pub(super) fn harm(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     forgets(run).or_else(|| cleans(run, precious))
 }
 
@@ -37,7 +37,7 @@ fn forgets(run: &Run) -> Option<Wrong> {
 }
 
 /// `git clean`: in the folders that it is told.
-fn cleans(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn cleans(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let clean = git_verb(&run.args).filter(|at| run.args.get(*at).is_some_and(|verb| verb.text == "clean"))?;
     let behind = run.args.get(clean + 1..)?;
     let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");

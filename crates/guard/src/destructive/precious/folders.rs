@@ -7,7 +7,7 @@ pub(super) const SYSTEM: &[&str] = &[
     "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/mnt/c", "/nix", "/nix/store", "/opt",
     "/private", "/private/etc", "/private/var", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp",
     "/usr", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local", "/usr/local/bin",
-    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/lib/containers", "/var/lib/docker",
+    "/usr/local/etc", "/usr/local/include", "/usr/local/lib", "/usr/local/sbin", "/usr/local/share", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/lib/containers", "/var/lib/docker",
     "/var/lib/dpkg", "/var/lib/mysql", "/var/lib/pacman", "/var/lib/postgresql", "/var/lib/rpm", "/var/lib/systemd",
     "/var/log", "/var/mail", "/var/spool", "/var/www",
 ];
@@ -18,10 +18,9 @@ pub(super) const BELOW: &[&str] = &[
 ];
 
 /// Folders whose contents come and go.
-pub(super) const PASSING: &[&str] =
-    &["/tmp", "/run", "/media", "/mnt", "/srv", "/opt", "/usr/local", "/var/www", "/dev"];
+pub(super) const PASSING: &[&str] = &["/tmp", "/run", "/media", "/mnt", "/srv", "/opt", "/usr/local", "/var/www"];
 
-/// Files that decide who may log in and what runs for everybody.
+/// Files that decide who may log in and what runs for all users.
 #[rustfmt::skip]
 pub(super) const KEYS: &[&str] = &[
     "/etc/bash.bashrc", "/etc/crontab", "/etc/environment", "/etc/fstab", "/etc/group", "/etc/gshadow", "/etc/ld.so.conf",

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Hit, Reach, Watch};
 use crate::{
-    PROTECTED,
-    field::{Field, Place},
+    Lock, PROTECTED,
+    field::{Field, ShellPlace},
     path,
 };
 
@@ -41,13 +41,41 @@ impl Watch {
         decides.then(|| Hit::Perhaps(path.to_owned()))
     }
 
+    /// A file that decides what runs in a folder of the home that is no project here: an agent may be started there later.
+    pub(super) fn of_another_project(&self, path: &Path, reach: Reach) -> Option<Hit> {
+        let mut roots = self.projects.iter().chain(&self.home);
+        if reach == Reach::Tree || !roots.any(|root| path::is_in_folder(path, root)) {
+            return None;
+        }
+        let parts = path::folded(path);
+        let hidden = parts.iter().enumerate().filter(|(_, part)| part.starts_with('.'));
+        let decides = |at: usize| {
+            // What counts in the home itself has names of its own.
+            let in_home = || self.home.as_deref().is_some_and(|home| path::folded(home).len() == at);
+            let named = |name: &&str| {
+                let mut rest = parts.iter().skip(at);
+                name.split('/').all(|wanted| rest.next().is_some_and(|part| wanted.eq_ignore_ascii_case(part)))
+            };
+            let rows = PROTECTED.iter().filter(|row| row.lock == Lock::Locked).flat_map(|row| row.project);
+            !in_home() && rows.copied().any(|name| named(&name))
+        };
+        hidden.map(|(at, _)| at).any(decides).then(|| Hit::Perhaps(path.to_owned()))
+    }
+
     /// What is protected where commands run: the folder itself, or what is in that of an agent.
-    pub(in crate::tampering) fn works_inside(&self, place: &Place) -> Option<PathBuf> {
-        place.folders.iter().filter(|folder| self.may_be_inside(folder)).find_map(|folder| {
-            let place = Place::new(vec![folder.clone()], self.home.as_deref());
-            let hit = self.check(&Field::literal("."), &place, Reach::File).or_else(|| self.in_agents_folder(folder));
-            hit.map(|(Hit::Sure(path) | Hit::Perhaps(path))| path)
-        })
+    pub(in crate::tampering) fn works_inside(&self, place: &ShellPlace) -> Option<PathBuf> {
+        let known = place.folders.iter().filter(|folder| self.may_be_inside(folder)).find_map(|folder| {
+            let place = ShellPlace::new(vec![folder.clone()], self.home.as_deref());
+            self.check(&Field::literal("."), &place, Reach::File).or_else(|| self.in_agents_folder(folder))
+        });
+        let unwritten = || {
+            place.unwritten.iter().find_map(|folder| {
+                // A pattern for hidden names may fit the folder of an agent.
+                let hidden = folder.glob && folder.text.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+                self.check(folder, &place.written_out(), if hidden { Reach::Tree } else { Reach::File })
+            })
+        };
+        known.or_else(unwritten).map(|(Hit::Sure(path) | Hit::Perhaps(path))| path)
     }
 
     /// Most folders are not hidden, and nearly all that is protected is.
@@ -64,12 +92,12 @@ impl Watch {
     }
 
     /// Whether commands run in the root of a project and nowhere else.
-    pub(in crate::tampering) fn is_project(&self, place: &Place) -> bool {
+    pub(in crate::tampering) fn is_project(&self, place: &ShellPlace) -> bool {
         place.folders.iter().all(|folder| self.projects.contains(folder)) && !place.lost
     }
 
     /// Whether it is a folder of an agent, with protected files in it: not one that others use, too.
-    pub(in crate::tampering) fn agents_folder(&self, field: &Field, place: &Place) -> Option<Hit> {
+    pub(in crate::tampering) fn agents_folder(&self, field: &Field, place: &ShellPlace) -> Option<Hit> {
         let holds = |folder: &PathBuf| {
             let path = path::join(folder, &field.text);
             self.in_agents_folder(&path).filter(|_| !self.projects.contains(&path))
@@ -91,7 +119,7 @@ impl Watch {
     }
 
     /// A path in a folder that a container is lent.
-    pub(super) fn lent(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+    pub(super) fn lent(&self, field: &Field, place: &ShellPlace, reach: Reach) -> Option<Hit> {
         if place.mounts.is_empty() {
             return None;
         }
@@ -105,8 +133,9 @@ impl Watch {
     }
 
     /// Whether a folder below the project becomes a project.
-    pub(in crate::tampering) fn new_project(&self, field: &Field, place: &Place) -> bool {
+    pub(in crate::tampering) fn new_project(&self, field: &Field, place: &ShellPlace) -> bool {
         let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
-        field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
+        let made = |field: &Field| place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)));
+        field.open() || made(field) || place.unwritten_paths(field).any(|path| made(&path))
     }
 }

@@ -1,19 +1,21 @@
-//! What searches and listings find of what is protected.
+//! Decides whether searches and listings find protected paths.
 
 use std::path::{Path, PathBuf};
 
 use super::{Hit, Reach, Watch};
 use crate::{
-    field::{Field, Place},
+    field::{Field, ShellPlace, is_pattern},
     path,
     tampering::search::Tests,
-    walk::Found,
+    walk::FindChange,
 };
 
 impl Watch {
     /// Whether a search may find something protected and change it.
-    pub(in crate::tampering) fn found(&self, search: &Found, place: &Place) -> Option<Hit> {
-        if let Some(inside) = self.check(&search.root, place, Reach::File) {
+    pub(in crate::tampering) fn found(&self, search: &FindChange, place: &ShellPlace) -> Option<Hit> {
+        // Any folder that a pattern fits is searched with all that is in it.
+        let reach = if search.root.glob { Reach::Tree } else { Reach::File };
+        if let Some(inside) = self.check(&search.root, place, reach) {
             return Some(inside);
         }
         let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
@@ -38,9 +40,10 @@ impl Watch {
     }
 
     /// What a search or a listing found.
-    pub(super) fn check_listed(&self, field: &Field, place: &Place) -> Option<Hit> {
+    pub(super) fn check_listed(&self, field: &Field, place: &ShellPlace) -> Option<Hit> {
         let name = field.tail.as_deref().unwrap_or_default().trim_start_matches('/');
-        let root = Field { glob: field.glob && name.is_empty(), ..Field::literal(field.text.trim_end_matches('/')) };
+        let root = field.text.trim_end_matches('/');
+        let root = Field { glob: field.glob && is_pattern(root), ..Field::literal(root) };
         let root = if root.text.is_empty() { Field::literal("/") } else { root };
         let wanted: Vec<String> = (!name.is_empty()).then(|| name.to_lowercase()).into_iter().collect();
         // By contents, sizes or times a search finds any file of the project: that is everyday work.
@@ -49,9 +52,9 @@ impl Watch {
             self.projects.iter().any(|project| root.starts_with(project))
         };
         if wanted.is_empty() && place.folders.iter().all(inside) {
-            return self.check(&root, place, Reach::File);
+            return self.check(&root, place, Reach::File).or_else(|| self.agents_folder(&root, place));
         }
-        let search = Found { root, wanted, left_out: Vec::new() };
+        let search = FindChange { root, wanted, left_out: Vec::new() };
         self.found(&search, place).or_else(|| self.agents_folder(&search.root, place))
     }
 }

@@ -3,20 +3,34 @@
 use std::borrow::Cow;
 
 use super::{
-    super::{Deed, carry::show, feed::Split},
+    super::{ScriptAction, carry::show, feed::Split},
     Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line,
 };
 use crate::{
-    field::{Field, Fields},
+    field::{Field, Fields, is_pattern},
     filter, path, program,
 };
 
-/// Calls in other languages that run a program or take a file away.
+/// Calls in other languages that run a program.
 #[rustfmt::skip]
-const DOES: &[&str] = &[
-    "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
-    "unlink", "remove", ".rm(", "rename", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "cmd(", "\"|", "'|", "process(",
+const RUNS: &[&str] = &[
+    "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "`", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
+    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(",
+];
+
+/// Calls that take a file away, or shut it.
+#[rustfmt::skip]
+const REMOVES: &[&str] = &[
+    "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync", "unlink", "remove", ".rm(", "rename", "rimraf", "delete", "fileutils", "chmod(", "os.replace", "del_dir", "'del'", "\"del\"",
+];
+
+/// Calls to which a string is a pattern, a separator or a message; those that only read the file.
+#[rustfmt::skip]
+const DATA_CALLS: &[&str] = &[
+    "contains(", "count(", "decode(", "encode(", "end_with?(", "endswith(", "environ.get(", "environ[", "exists(", "existssync(",
+    "exist?(", "exists?(", "explode(", "file?(", "getenv(", "gsub(", "implode(", "includes(", "index(", "indexof(", "isdir(", "isfile(", "lastindexof(", "log(",
+    "match(", "partition(", "print(", "puts", "readfile(", "readfilesync(", "removeprefix(", "removesuffix(", "replace(",
+    "replaceall(", "split(", "start_with?(", "startswith(", "strip(", "sub(", "test(", "warn(",
 ];
 
 /// Calls that take away a folder with all that is in it.
@@ -38,6 +52,32 @@ const REMOVES_TREES: &[&str] = &[
     "removesync",
     "recursive",
 ];
+
+/// Calls that write the file which they are given first.
+const WRITE_CALLS: &[&str] = &[
+    "appendfile(",
+    "appendfilesync(",
+    "bun.write(",
+    "createwritestream(",
+    "file.write(",
+    "file_put_contents(",
+    "io.write(",
+    "truncate(",
+    "truncatesync(",
+    "writefile(",
+    "writefilesync(",
+    "writetextfile(",
+    "writetextfilesync(",
+];
+
+/// Calls that write the file which they are given second.
+const COPY_CALLS: &[&str] = &["copy", "copy2", "copyfile", "copyfilesync", "cpsync", "move", "rename", "renamesync"];
+
+/// So much of the code before a string is looked at for the call that it is given to.
+const LONGEST_CALL: usize = 64;
+
+/// And so much for the test that it belongs to.
+const LONGEST_TEST: usize = 128;
 
 /// The same in statements of databases, where removal takes away no file.
 const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
@@ -80,9 +120,13 @@ impl Walker {
             for (_, code) in given.iter().filter(|(is_code, _)| *is_code) {
                 walker.guess_commands(name, code, depth);
                 if multiplies(code) {
-                    walker.push(Deed::Bomb { name: name.to_owned() });
+                    walker.push(ScriptAction::Bomb { name: name.to_owned() });
                 }
-                if walker.affords(1 + code.len() / 16) && has_deeds(name, code) {
+                if !walker.affords(1 + code.len() / 16) {
+                    continue;
+                }
+                walker.write_files(code);
+                if has_deeds(name, code) {
                     does = true;
                     if runs_what_it_fetches(code) {
                         walker.unknown(format!("{name} runs what it gets from elsewhere"));
@@ -96,6 +140,15 @@ impl Walker {
         });
     }
 
+    /// The files that calls in code write.
+    fn write_files(&mut self, code: &str) {
+        let home = self.place.home.clone();
+        for file in written_files(code).take(MOST_COMMANDS) {
+            let (target, place) = (Field::literal(path::spelled(file, home.as_deref())), self.place.clone());
+            self.push(ScriptAction::Write { target, place, appends: false });
+        }
+    }
+
     /// What code that runs or removes something may do with its arguments and its input.
     fn guess_given(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
         let is_given = |field: &&Field| is_line(&field.text) && !has_deeds(name, &field.text);
@@ -103,12 +156,16 @@ impl Walker {
             self.guess_text(&line.text, depth);
         }
         let is_path = |field: &&Field| !is_line(&field.text) && !field.text.starts_with('-');
-        let paths = fields.iter().skip(1).filter(is_path).chain(feed.fields()).cloned();
-        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(paths);
-        self.run(removal.collect(), &Feed::Nothing, depth + 1);
+        let paths: Fields = fields.iter().skip(1).filter(is_path).chain(feed.fields()).cloned().collect();
+        let input = if let Feed::Text(Some(text)) = feed { text } else { "" };
+        let mut codes = fields.iter().skip(1).map(|field| field.text.as_str()).chain([input]);
+        if !paths.is_empty() && codes.any(removes) {
+            let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(paths);
+            self.run(removal.collect(), &Feed::Nothing, depth + 1);
+        }
     }
 
-    /// What `sed` and `awk` run of what they read, where their code says so: nobody wrote that into the code.
+    /// What `sed` and `awk` run of what they read, where their code says so. That text does not stand in the code.
     fn run_data(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
         if !program::is_filter(name) {
@@ -140,7 +197,7 @@ impl Walker {
         }
     }
 
-    /// Commands that stand in code as they are.
+    /// Commands that stand in code without quotes.
     fn guess_commands(&mut self, name: &str, code: &str, depth: usize) {
         if filter::is_sed(name) {
             let commands: Vec<&str> = filter::sed_commands(code, begins_with_harm).take(MOST_COMMANDS + 1).collect();
@@ -181,21 +238,46 @@ impl Walker {
                 self.guess_text(part, depth);
             }
         }
-        let home = self.place.home.clone();
-        let named = |string: &Cow<'_, str>| Field::literal(path::spelled(string, home.as_deref()));
-        let paths = strings.iter().filter(|string| string.contains(['/', '~', '.', '$']) || !is_line(string));
-        let bare = self.place.home.as_deref().and_then(|home| home.to_str()).filter(|_| {
-            let runs_removal = strings.iter().any(|string| begins_with_harm(string));
-            (runs_removal || removes_trees(code)) && names_home(code)
-        });
-        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(bare.map(Field::literal));
-        let removal = removal.chain(paths.map(named));
-        self.run(removal.collect(), &Feed::Nothing, depth + 1);
+        if removes(code) {
+            self.guess_removal(code, depth);
+        }
         // `rm -rf` and its target as words of a list: `["rm", "-rf", "/"]`.
-        if let Some(at) = strings.iter().position(|string| super::does_harm(string)) {
+        if let Some(at) = strings.iter().position(|string| super::does_harm(&path::base_name(string))) {
             let words = strings.iter().skip(at).map(|word| Field::literal(word.as_ref()));
             self.run(words.collect(), &Feed::Nothing, depth + 1);
         }
+    }
+
+    /// The files that code may take away: its strings, but for those that say which.
+    fn guess_removal(&mut self, code: &str, depth: usize) {
+        let home = self.place.home.clone();
+        let lists = code.contains("glob");
+        // What it does in the working folder it does to some of what is there.
+        let tests = ["if ", "if(", "filter(", "grep"].iter().any(|test| code.contains(test));
+        let narrows = |string: &str| is_pattern(string) && string.bytes().any(|byte| byte.is_ascii_alphanumeric());
+        let chooses = tests || (lists && quoted(code).any(|(_, string, _)| narrows(string)));
+        let named = |string: Cow<'_, str>| {
+            let text = path::spelled(&string, home.as_deref());
+            Field { glob: lists && is_pattern(&text), ..Field::literal(text) }
+        };
+        let (mut compared, mut last) = (false, code);
+        let paths = quoted(code).filter_map(|(before, string, behind)| {
+            let between = last.len().checked_sub(string.len() + behind.len() + 2).and_then(|length| last.get(..length));
+            last = behind;
+            // `in ('.git', 'x')`: each of them is.
+            let goes_on = compared && between.is_some_and(|between| between.trim() == ",");
+            compared = goes_on || is_compared(before, behind);
+            let is_path = string.contains(['/', '~', '.', '$']) || !is_line(string);
+            let is_here = chooses && string == ".";
+            (is_path && !compared && !is_here && !is_data(before, string, behind)).then(|| unescaped(string))
+        });
+        let paths: Vec<Field> = paths.map(named).collect();
+        let bare = self.place.home.as_deref().and_then(|home| home.to_str()).filter(|_| {
+            let runs_removal = strings(code).iter().any(|string| begins_with_harm(string));
+            (runs_removal || removes_trees(code)) && names_home(code)
+        });
+        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(bare.map(Field::literal));
+        self.run(removal.chain(paths).collect(), &Feed::Nothing, depth + 1);
     }
 }
 
@@ -208,8 +290,63 @@ pub(super) fn takes_code(option: &str) -> bool {
 /// Whether code has a call that runs a program or removes a file.
 fn has_deeds(name: &str, code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
-    let does = if program::is_client(name) { CLIENT_DOES } else { DOES };
-    does.iter().any(|word| folded.contains(word))
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    if program::is_client(name) { has(CLIENT_DOES) } else { has(RUNS) || has(REMOVES) || calls_harm(&folded) }
+}
+
+/// Whether code takes files away, or names a program that does.
+fn removes(code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    REMOVES.iter().any(|word| folded.contains(word)) || calls_harm(&folded) || super::names_harm(&folded)
+}
+
+/// Whether the string between these parts of code is what something else is compared with.
+fn is_compared(before: &str, behind: &str) -> bool {
+    let (before, behind) = (end_of(before, LONGEST_TEST).trim_end(), behind.trim_start());
+    let line = before.rsplit(['\n', ';']).next().unwrap_or_default();
+    // `for x in ("a", "b")` goes through them.
+    let tests = line.rfind("for ").is_none_or(|at| line.rfind("if ").is_some_and(|test| test > at));
+    let is_in = || [" in (", " in [", " in {", " in"].iter().any(|end| line.ends_with(end));
+    before.ends_with("==")
+        || before.ends_with("!=")
+        || (tests && is_in())
+        || ["==", "!=", "in ", "not in "].iter().any(|start| behind.starts_with(start))
+}
+
+/// Whether a string is a pattern, a separator or a message to the call that it is given to, or a file that is only read.
+fn is_data(before: &str, string: &str, behind: &str) -> bool {
+    let called = call_before(before);
+    // `parts.join("/")`, `join("/", parts)`, and not `path.join("/", part)`
+    let is_separator =
+        string.len() == 1 && called.ends_with("join(") && (behind.starts_with(')') || !called.ends_with(".join("));
+    let read = called.ends_with("open(") && !is_written(before, behind);
+    (DATA_CALLS.iter().any(|call| called.ends_with(call)) && !called.ends_with("os.replace("))
+        || is_separator
+        || read
+        || behind.starts_with(".join(")
+        || behind.starts_with(".split(")
+}
+
+/// What stands right before a string: the call that it is given to.
+fn call_before(before: &str) -> String {
+    end_of(before, LONGEST_CALL).trim_end().to_ascii_lowercase()
+}
+
+/// The end of a text, about so many bytes.
+fn end_of(text: &str, bytes: usize) -> &str {
+    let from = (text.len().saturating_sub(bytes)..text.len()).find(|at| text.is_char_boundary(*at));
+    from.and_then(|from| text.get(from..)).unwrap_or_default()
+}
+
+/// Whether a call has the name of a program that removes files: `rm("x")`, `await rm(x)`, Julia's `rm.(x)`.
+fn calls_harm(code: &str) -> bool {
+    let called = code.match_indices('(').filter_map(|(at, _)| code.get(..at));
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    called.map(|before| before.strip_suffix('.').unwrap_or(before)).any(|before| {
+        ["rm", "unlink", "shred"].iter().any(|name| {
+            before.strip_suffix(name).is_some_and(|before| !before.ends_with(is_name) && !before.ends_with('.'))
+        })
+    })
 }
 
 /// Whether code starts itself again in a loop without end.
@@ -255,10 +392,11 @@ fn names_home(code: &str) -> bool {
         let word = behind.trim_start_matches(|letter: char| letter == '_' || letter.is_ascii_alphabetic());
         let is_home = matches!(behind.len() - word.len(), 0) || behind.starts_with("dir") || behind.starts_with("_dir");
         let rest = word.trim_start_matches(['"', '\'', '(', ')', ']', '}', ' ']);
+        let lists = rest.starts_with(".iterdir") || rest.starts_with(".rglob");
         is_home
             && !before.ends_with('/')
             && !before.contains("join")
-            && !rest.starts_with(['/', '+', '.', '&', '\\', '['])
+            && (lists || !rest.starts_with(['/', '+', '.', '&', '\\', '[']))
     };
     folded.match_indices("home").any(is_bare)
 }
@@ -278,22 +416,68 @@ fn escaped(line: &str) -> Option<&str> {
 
 /// What stands in quotes, of any kind, with `\"` and the like written out.
 fn strings(code: &str) -> Vec<Cow<'_, str>> {
-    let mut strings = Vec::new();
+    quoted(code).map(|(_, string, _)| unescaped(string)).collect()
+}
+
+/// The same as it is written, with the code before it and behind it.
+fn quoted(code: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     let mut rest = code;
     // A quote that ends nowhere is none, and so are those of its kind behind it.
     let mut quotes = vec!['"', '\'', '`'];
-    while let Some(start) = rest.find(quotes.as_slice()) {
-        let (quote, behind) = rest.split_at(start).1.split_at(1);
-        let Some(end) = string_end(behind, quote) else {
-            quotes.retain(|kept| !quote.starts_with(*kept));
-            rest = behind;
-            continue;
-        };
-        let (string, after) = behind.split_at(end);
-        strings.push(unescaped(string));
-        rest = after.get(1..).unwrap_or_default();
-    }
-    strings
+    std::iter::from_fn(move || {
+        while let Some(start) = rest.find(quotes.as_slice()) {
+            let (quote, behind) = rest.split_at(start).1.split_at(1);
+            let Some(end) = string_end(behind, quote) else {
+                quotes.retain(|kept| !quote.starts_with(*kept));
+                rest = behind;
+                continue;
+            };
+            let (string, after) = behind.split_at(end);
+            let before = code.get(..code.len() - behind.len() - 1).unwrap_or_default();
+            rest = after.get(1..).unwrap_or_default();
+            return Some((before, string, rest));
+        }
+        None
+    })
+}
+
+/// The files that code names to calls which write them, in the forms that most languages have.
+fn written_files(code: &str) -> impl Iterator<Item = &str> {
+    let mut redirected = false;
+    quoted(code).filter_map(move |(before, string, behind)| {
+        // Perl's `open(F, ">", "x")` and `open(F, ">x")`.
+        let is_target = std::mem::take(&mut redirected) && before.trim_end().ends_with(',');
+        let file = string.trim_start_matches(['+', '<', '>', ' ']);
+        let redirects = string.starts_with('>') || string.starts_with("+<") || string.starts_with("+>");
+        redirected = redirects && file.is_empty();
+        let is_path = file.starts_with(['/', '~', '.']);
+        (is_path && (is_target || redirects || is_written(before, behind))).then_some(file)
+    })
+}
+
+/// Whether the file between these parts of code is written: `open("x", "w")`, `writeFile("x")`, `Path("x").write_text()`.
+fn is_written(before: &str, behind: &str) -> bool {
+    let called = call_before(before);
+    let behind = behind.trim_start();
+    let mode = behind
+        .strip_prefix(',')
+        .map(|mode| mode.trim_start().trim_start_matches("mode=").trim_start_matches(['"', '\'']));
+    let mode = mode.and_then(|mode| mode.split(['"', '\'']).next());
+    let writes =
+        |mode: &str| mode.contains(['w', 'a', 'x', '+']) && mode.bytes().all(|byte| b"abrtwx+".contains(&byte));
+    // `copyfile("x", "y")`
+    let second = called.strip_suffix(',').and_then(|first| first.rsplit_once('(')).map(|(call, _)| call);
+    let flags = || {
+        behind
+            .split(')')
+            .next()
+            .is_some_and(|flags| ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| flags.contains(flag)))
+    };
+    WRITE_CALLS.iter().any(|call| called.ends_with(call))
+        || second.is_some_and(|call| COPY_CALLS.iter().any(|known| call.ends_with(known)))
+        || (called.ends_with("open(") && flags())
+        || (called.ends_with("open(") || called.ends_with("opensync(")) && mode.is_some_and(writes)
+        || [").write_", ").truncate", ").open(\"w", ").open('w"].iter().any(|call| behind.starts_with(call))
 }
 
 /// Where the quote stands that ends a string.

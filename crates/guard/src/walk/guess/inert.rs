@@ -1,4 +1,4 @@
-//! Commands that do no more than others with other words: of several values of a word one is enough.
+//! Commands that do no harm with any plain name as a word. One look is enough for all values of that word.
 
 use ollm_shell::{Piece, Word, bare};
 

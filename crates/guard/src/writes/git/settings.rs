@@ -1,5 +1,7 @@
 //! What `git config` changes: a file, and what `git` runs by itself later.
 
+mod settings_file;
+
 use super::super::{Touch, each, options, values};
 use crate::{
     field::{Field, Fields},
@@ -14,15 +16,16 @@ const SECTIONS: &[&str] = &["alias", "browser", "hook", "include", "includeif", 
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
     "core.alternaterefscommand", "core.askpass", "core.editor", "core.fsmonitor", "core.gitproxy", "core.pager",
-    "core.sshcommand", "core.worktree", "diff.external", "extensions.worktreeconfig", "init.templatedir",
-    "interactive.difffilter", "sequence.editor", "uploadpack.packobjectshook", "web.browser",
+    "core.sshcommand", "core.worktree", "diff.external", "extensions.worktreeconfig", "gc.recentobjectshook",
+    "imap.tunnel", "init.templatedir", "instaweb.httpd", "interactive.difffilter", "sequence.editor", "svn.authorsprog",
+    "uploadpack.packobjectshook", "web.browser",
 ];
 
-/// The last parts of keys that name a program, whatever stands before them.
+/// The last parts of keys that name a program, after any other parts.
 #[rustfmt::skip]
 const LAST_PARTS: &[&str] = &[
     "allow", "clean", "cmd", "command", "defaultkeycommand", "driver", "headercmd", "helper", "insteadof", "path", "process",
-    "program", "receivepack", "sendmailcmd", "smtpserver", "smudge", "textconv", "tocmd", "cccmd", "update", "uploadpack",
+    "program", "pushinsteadof", "receivepack", "sendmailcmd", "smtpserver", "smudge", "textconv", "tocmd", "cccmd", "update", "uploadpack",
     "vcs",
 ];
 
@@ -105,35 +108,15 @@ pub(super) fn for_once(args: &[Field]) -> Vec<Touch> {
 /// assert_eq!(harmful_git_settings(before, &evil), ["core.fsmonitor"]);
 /// ```
 pub fn harmful_git_settings(before: &str, after: &str) -> Vec<String> {
-    let known = pairs(before);
-    let new = pairs(after).into_iter().filter(|pair| !known.contains(pair));
+    let known = settings_file::pairs(before);
+    let new = settings_file::pairs(after).into_iter().filter(|pair| !known.contains(pair));
     let harmful = new.filter(|(key, value)| {
-        key == "core.hookspath" || runs(&Field::literal(key.as_str()), &Field::literal(value.as_str()))
+        let name = key.to_ascii_lowercase();
+        // Other readers than `git` may make something of what is no setting.
+        matches!(name.as_str(), "core.hookspath" | settings_file::UNREADABLE)
+            || runs(&Field::literal(key.as_str()), &Field::literal(value.as_str()))
     });
     harmful.map(|(key, _)| key).collect()
-}
-
-/// Every key with its value; the key is written as `section.part.name`, in small letters. What is not understood is a key too.
-fn pairs(text: &str) -> Vec<(String, String)> {
-    let mut section = String::new();
-    let mut pairs = Vec::new();
-    for line in text.trim_start_matches('\u{feff}').replace("\\\n", " ").lines().map(str::trim) {
-        let (header, rest) = match line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-            Some((header, rest)) => (Some(header), rest.trim()),
-            None => (None, line),
-        };
-        if let Some(header) = header {
-            let parts = header.split('"').map(str::trim).filter(|part| !part.is_empty());
-            section = parts.collect::<Vec<_>>().join(".").to_ascii_lowercase();
-        }
-        if rest.is_empty() || rest.starts_with(['#', ';']) {
-            continue;
-        }
-        let (name, value) = rest.split_once('=').unwrap_or((rest, "true"));
-        let key = format!("{section}.{}", name.trim().to_ascii_lowercase());
-        pairs.push((key, value.trim().trim_matches('"').to_owned()));
-    }
-    pairs
 }
 
 /// Whether `git` would run what this key is set to, and it is more than a program that reads.

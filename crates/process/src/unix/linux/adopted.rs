@@ -1,4 +1,5 @@
-//! Descendants that left their group, and whose parent died: they come to the nearest subreaper, which may be us.
+//! Descendants that left their group, and whose parent died: the kernel gives them to the nearest subreaper, which may
+//! be us.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,35 +18,36 @@ use rustix::process::{
 use super::guard::{is_started_by_us, start_in_progress};
 use super::signals;
 
-/// How long it kills adopted children that keep appearing.
+/// How long we kill adopted children that keep appearing.
 const BOUND: Duration = Duration::from_secs(2);
-/// Pause between two looks at adopted children that are dying.
+/// Pause between two checks of adopted children that are dying.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Stands for this process where the number of one is asked for.
+/// Stands for this process where a process id is expected.
 const OURSELVES: pid_t = 0;
-/// A look at whether a child has exited, which stays unreaped.
+/// Checks whether a child has exited, without reaping it.
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
-/// Whether this process is to adopt from the next start on. The kernel's own flag is one of the whole process too.
+/// Whether this process becomes a subreaper at the next start. It is one flag per process, like the kernel's own.
 static ADOPTION_WANTED: AtomicBool = AtomicBool::new(false);
 
-/// Has this process adopt its descendants once the next program is started.
+/// Makes this process adopt its descendants from the next start on.
 pub(crate) fn adopt_from_first_start() {
     ADOPTION_WANTED.store(true, Ordering::Relaxed);
 }
 
-/// Becomes the process that adopts its descendants when their parents die, if the program wants that. Also keeps the exit
+/// Becomes a subreaper, which adopts descendants when their parents die, if the program wants that. Also keeps the exit
 /// statuses of children, in case we were started with `SIGCHLD` ignored.
 pub(super) fn adopt_if_wanted() {
     if ADOPTION_WANTED.load(Ordering::Relaxed) && ADOPTION_WANTED.swap(false, Ordering::Relaxed) {
         signals::keep_exit_statuses();
-        // Where this fails, descendants that outlive their job are reported as `leaky`.
+        // If this fails, descendants that outlive their job are reported as `leaky`.
         let _ = set_child_subreaper(Some(getpid()));
     }
 }
 
-/// Kills and reaps all children that we did not start and that are not `spared`, and those that come to us by that; says
-/// how many were killed, and whether it is certain that no child is left.
+/// Kills and reaps all children that we did not start and that are not `spared`, and the descendants that then come to
+/// us. Returns how many were killed, and whether certainly no child is left. `spared` is called only with existing
+/// children.
 pub(in crate::unix) fn kill_adopted(spared: impl Fn(Pid) -> bool) -> (usize, bool) {
     if !matches!(child_subreaper(), Ok(Some(_))) {
         return (0, false);
@@ -84,18 +86,17 @@ pub(in crate::unix) fn kill_adopted(spared: impl Fn(Pid) -> bool) -> (usize, boo
     (killed, true)
 }
 
-/// A child of ours that we did not start. An open file of it cannot be mistaken for a later process with the same
-/// number.
+/// A child of ours that we did not start. Its pidfd cannot be mistaken for a later process with the same id.
 #[derive(Debug)]
 enum AdoptedChild {
     File(OwnedFd),
-    /// Kernels before 5.4 have no such files, or do not wait on them.
+    /// Kernels before 5.4 have no pidfds, or cannot wait on them.
     Number(Pid),
 }
 
 impl AdoptedChild {
-    /// None where nobody of this number is a child that can be waited for: it has just been reaped by somebody else, or is
-    /// the guard of others.
+    /// `None` if no child with this id can be waited for: another thread has just reaped it, or it is the guard of
+    /// other `Children`.
     fn find(pid: Pid) -> Option<Self> {
         let child = match pidfd_open(pid, PidfdFlags::empty()) {
             Err(Errno::SRCH) => return None,
@@ -128,11 +129,11 @@ impl AdoptedChild {
     }
 }
 
-/// Reaps those who lost their parent, came to us and have ended: members of groups that we ended, above all. Without any it
-/// costs one system call.
+/// Reaps exited processes that lost their parent and came to us, mostly members of groups that we ended. If there are
+/// none, it costs one system call.
 ///
-/// Neither a program that we started nor a child that anybody else in this process started is among them: the latter are
-/// in our own session.
+/// It never reaps a program that we started, nor a child that other code in this process started. The latter are in our
+/// own session.
 pub(in crate::unix) fn reap_adopted() {
     while let Some(pid) = first_exited() {
         let foreign = session(pid.as_raw_nonzero().get()).is_some_and(|theirs| session(OURSELVES) != Some(theirs));
@@ -146,7 +147,8 @@ pub(in crate::unix) fn reap_adopted() {
     }
 }
 
-/// The session of a process. Zero stands for one that began outside our namespace: in a container that is often our own.
+/// The session of a process. Zero stands for a session that began outside our namespace; in a container that is often
+/// our own.
 fn session(pid: pid_t) -> Option<pid_t> {
     // SAFETY: any number is a valid argument.
     let session = unsafe { libc::getsid(pid) };
@@ -164,21 +166,21 @@ fn first_exited() -> Option<Pid> {
     (result == 0).then(|| Pid::from_raw(unsafe { told.si_pid() })).flatten()
 }
 
-/// Whether there is any child but the guard, which does not count for such a wait.
+/// Whether there is any child except the guard, which such a wait does not count.
 fn has_children() -> bool {
     !matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD))
 }
 
-/// All children of this process, of whichever thread.
+/// All children of this process, of all its threads.
 fn children() -> Vec<Pid> {
     listed_children().unwrap_or_else(searched_children)
 }
 
-/// The kernel's own list, where it keeps one.
+/// The children in the kernel's own list, if the kernel keeps one.
 fn listed_children() -> Option<Vec<Pid>> {
     let mut children = Vec::new();
     for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
-        // A thread that has just ended has handed its children to another one.
+        // A thread that has just ended has passed its children to another thread.
         match fs::read_to_string(task.path().join("children")) {
             Ok(list) => children.extend(list.split_whitespace().filter_map(parse)),
             Err(_) if task.path().exists() => return None,
@@ -188,7 +190,7 @@ fn listed_children() -> Option<Vec<Pid>> {
     Some(children)
 }
 
-/// All processes that name us as their parent.
+/// All processes with us as their parent.
 fn searched_children() -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -202,7 +204,7 @@ fn searched_children() -> Vec<Pid> {
         .collect()
 }
 
-/// The second field after the name; the name stands in parentheses and may contain anything.
+/// The parent's id: the second field after the name. The name is in parentheses and may contain anything.
 fn parent(process: &Path) -> Option<Pid> {
     let stat = fs::read(process.join("stat")).ok()?;
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;

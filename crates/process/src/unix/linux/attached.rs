@@ -1,4 +1,4 @@
-//! A program that shares our terminal and our streams, as one that a shell runs: we only wait for it.
+//! A program that shares our terminal and our streams, as if a shell ran it: we only wait for it.
 
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
@@ -11,22 +11,22 @@ use super::signals::{mask, set_of};
 use crate::End;
 use crate::unix::leader::Leader;
 
-/// How often a program whose exit no file tells is asked for it.
+/// How often the exit is polled if no file descriptor signals it.
 const ASKING: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// What is said to us and meant for the program.
+/// Signals to us that are passed on to the program.
 const PASSED_ON: [c_int; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
-/// The length of what the kernel tells of one signal.
+/// The size of the kernel's record of one signal.
 const NOTE: usize = size_of::<libc::signalfd_siginfo>();
 
-/// Waits for the end of a program. A signal that another process sends to us goes on to it; what comes from the terminal
-/// reaches it anyway.
+/// Waits for the end of a program. A signal that another process sends us is passed on to it; signals from the terminal
+/// reach it directly.
 pub(in crate::unix) fn await_end(mut leader: Leader, signals: &PassedSignals) -> End {
     loop {
         let exit = leader.pidfd.as_ref().map(AsFd::as_fd);
         let files = exit.into_iter().chain(signals.file.as_ref().map(AsFd::as_fd));
         let mut files: Vec<_> = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
         let pause = leader.pidfd.is_none().then_some(&ASKING);
-        // An interrupted or failed wait is tried again; the exit is asked for in any case.
+        // An interrupted or failed wait is repeated; the exit is checked in any case.
         let _ = poll(&mut files, pause);
         drop(files);
         signals.pass_on(leader.pid);
@@ -36,11 +36,11 @@ pub(in crate::unix) fn await_end(mut leader: Leader, signals: &PassedSignals) ->
     }
 }
 
-/// Signals that are held back from us while a program runs that shares our terminal. Dropped, they reach us again.
+/// Signals that are held back from us while a program shares our terminal. After the drop, they reach us again.
 #[derive(Debug)]
 pub(in crate::unix) struct PassedSignals {
     before: sigset_t,
-    /// Readable when one has come; without it they are only held back.
+    /// Readable when a signal has come; without it the signals are only held back.
     file: Option<OwnedFd>,
 }
 
@@ -59,7 +59,7 @@ impl PassedSignals {
         while self.file.as_ref().is_some_and(|file| read(file, &mut note) == Ok(NOTE)) {
             let number =
                 |at: usize| note.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| c_int::from_ne_bytes(*bytes));
-            // Number, error and code come first; the kernel is the sender of what was typed.
+            // The record begins with number, error and code; for typed signals, the kernel is the sender.
             let from_terminal = number(8) == Some(libc::SI_KERNEL);
             let signal = number(0).filter(|_| !from_terminal).and_then(Signal::from_named_raw);
             if let Some(signal) = signal {
@@ -72,7 +72,7 @@ impl PassedSignals {
 impl Drop for PassedSignals {
     fn drop(&mut self) {
         let mut note = [0; NOTE];
-        // What came was the program's.
+        // Discards signals that were meant for the program.
         while self.file.as_ref().is_some_and(|file| read(file, &mut note) == Ok(NOTE)) {}
         mask(SIG_SETMASK, &self.before);
     }

@@ -1,4 +1,5 @@
-//! Reads a system call that a watched program is about to make: which file it is about, and whether Landlock allows it.
+//! Reads a system call that a watched program is about to make: which file it accesses, and whether Landlock allows
+//! that.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,50 +13,50 @@ use crate::BoxAccess;
 
 /// The longest path that the kernel takes.
 const LONGEST_PATH: usize = 4096;
-/// A path is read in pieces that lie in one page, because the next page may not be there.
+/// A path is read in pieces that do not cross a page, because the next page may not be mapped.
 const PAGE: u64 = 4096;
 
-/// One thing that a call does.
+/// One access of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Opened {
+pub(super) struct CallAccess {
     pub(super) access: BoxAccess,
     pub(super) refused: bool,
 }
 
-/// What a call does to a file.
+/// How a call uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileUse {
     Read,
     Write,
-    /// Writes it, and makes it if it is not there.
+    /// Writes it, and creates it if it is missing.
     Create,
-    /// Makes the name, which must not be there.
+    /// Makes the name, which must not exist.
     Make,
-    /// Removes the name, which must be there.
+    /// Removes the name, which must exist.
     Remove,
-    /// Makes the name, whether or not it is there.
+    /// Makes the name, whether or not it exists.
     Replace,
 }
 
-/// The files that can be read and written, with links resolved.
+/// The files that a box allows to read and write, with links resolved.
 #[derive(Debug)]
 pub(super) struct CallReader {
     pub(super) reads: Vec<PathBuf>,
     pub(super) writes: Vec<PathBuf>,
-    /// What within them cannot be written.
+    /// Paths inside them that cannot be written.
     pub(super) closed: Vec<PathBuf>,
 }
 
-/// The folder of a path, the path, and what is done to it, as the call has them.
+/// The folder of a path, the path, and its use, in the call's own form.
 type Named = (u64, u64, FileUse);
 
-/// A path that starts where the program is.
+/// Stands for a path relative to the program's working directory.
 #[expect(clippy::cast_sign_loss, reason = "arguments of a call have no sign")]
-const HERE: u64 = libc::AT_FDCWD as u64;
+pub(super) const HERE: u64 = libc::AT_FDCWD as u64;
 
 impl CallReader {
-    /// What a call is about; nothing if that cannot be read, or concerns nobody.
-    pub(super) fn read(&self, asked: &libc::seccomp_notif) -> Vec<Opened> {
+    /// The accesses of a call; empty if they cannot be read, or do not matter to a box.
+    pub(super) fn read(&self, asked: &libc::seccomp_notif) -> Vec<CallAccess> {
         let (process, args) = (asked.pid, asked.data.args);
         let [first, second, third, ..] = args;
         match c_long::from(asked.data.nr) {
@@ -63,10 +64,10 @@ impl CallReader {
                 let family = c_int::try_from(first).unwrap_or_default();
                 let is_network = matches!(family, libc::AF_INET | libc::AF_INET6);
                 let access = if is_network { BoxAccess::Network } else { BoxAccess::Service };
-                vec![Opened { access, refused: true }]
+                vec![CallAccess { access, refused: true }]
             }
             libc::SYS_connect => address(process, second, third)
-                .map(|address| Opened { access: BoxAccess::Connect(address), refused: false })
+                .map(|address| CallAccess { access: BoxAccess::Connect(address), refused: false })
                 .into_iter()
                 .collect(),
             number => {
@@ -75,9 +76,9 @@ impl CallReader {
         }
     }
 
-    fn opened(&self, process: u32, (folder, path, how): Named) -> Option<Opened> {
+    fn opened(&self, process: u32, (folder, path, how): Named) -> Option<CallAccess> {
         let path = absolute(process, folder, &path_at(process, path)?)?;
-        // These lead to files of the program, which are another's for us; a box leaves them open.
+        // In the watched program these lead to its own files, but for us to other files; a box leaves them open.
         let own = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/pts"];
         if own.iter().any(|own| path.starts_with(own)) {
             return None;
@@ -90,40 +91,40 @@ impl CallReader {
                 Err(_) => self.change_of(&path),
             },
             FileUse::Replace => self.change_of(&path),
-            // The kernel refuses these by themselves where the name is there, or is not.
+            // The kernel itself refuses `Make` if the name exists, and `Remove` if it does not.
             FileUse::Make => self.change_of(&path).filter(|_| path.symlink_metadata().is_err()),
             FileUse::Remove => self.change_of(&path).filter(|_| path.symlink_metadata().is_ok()),
         }
     }
 
-    fn read_of(&self, path: &Path) -> Option<Opened> {
+    fn read_of(&self, path: &Path) -> Option<CallAccess> {
         let real = path.canonicalize().ok()?;
         let allowed = self.reads.iter().chain(&self.writes).any(|root| real.starts_with(root));
         let refused = !allowed && could(&real, Access::READ_OK);
-        Some(Opened { access: BoxAccess::Read(real), refused })
+        Some(CallAccess { access: BoxAccess::Read(real), refused })
     }
 
-    fn may_change(&self, real: &Path) -> bool {
+    pub(super) fn may_change(&self, real: &Path) -> bool {
         let is_below = |root: &PathBuf| real.starts_with(root);
         self.writes.iter().any(is_below) && !self.closed.iter().any(is_below)
     }
 
-    fn write_of(&self, real: PathBuf) -> Opened {
+    fn write_of(&self, real: PathBuf) -> CallAccess {
         let refused = !self.may_change(&real) && could(&real, Access::WRITE_OK);
-        Opened { access: BoxAccess::Write { path: real.clone(), within: real }, refused }
+        CallAccess { access: BoxAccess::Write { path: real.clone(), within: real }, refused }
     }
 
     /// A name that is made or removed belongs to its folder.
-    fn change_of(&self, path: &Path) -> Option<Opened> {
+    fn change_of(&self, path: &Path) -> Option<CallAccess> {
         let folder = path.parent()?.canonicalize().ok()?;
         let path = folder.join(path.file_name()?);
         let allowed = self.may_change(&folder) && !self.closed.contains(&path);
         let refused = !allowed && could(&folder, Access::WRITE_OK);
-        Some(Opened { access: BoxAccess::Write { path, within: folder }, refused })
+        Some(CallAccess { access: BoxAccess::Write { path, within: folder }, refused })
     }
 }
 
-/// Whether we may do so ourselves: otherwise it is not the box that refuses.
+/// Whether we may do it ourselves; if not, the refusal does not come from the box.
 fn could(path: &Path, access: Access) -> bool {
     accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
 }
@@ -157,14 +158,14 @@ fn named(number: c_long, args: [u64; 6], process: u32) -> Vec<Named> {
     }
 }
 
-/// Some machines have no such call.
+/// Some machines do not have this call.
 const RENAMEAT: c_long =
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { libc::SYS_renameat } else { -1 };
 
 fn by_flags(folder: u64, path: u64, flags: u64) -> Option<Named> {
     let has = |flag: c_int| flags & u64::from(flag.unsigned_abs()) != 0;
     let how = match () {
-        // Such a file can neither be read nor written.
+        // A file opened like this can neither be read nor written.
         () if has(libc::O_PATH) => return None,
         () if has(libc::O_CREAT) => FileUse::Create,
         () if has(libc::O_WRONLY | libc::O_RDWR | libc::O_TRUNC) => FileUse::Write,
@@ -173,7 +174,7 @@ fn by_flags(folder: u64, path: u64, flags: u64) -> Option<Named> {
     Some((folder, path, how))
 }
 
-/// The system calls that are about files.
+/// The system calls that access files.
 pub(super) fn file_calls() -> Vec<c_long> {
     let mut calls = vec![
         libc::SYS_openat,
@@ -203,13 +204,18 @@ pub(super) fn file_calls() -> Vec<c_long> {
     calls
 }
 
-/// A path as the program means it.
-fn absolute(process: u32, folder: u64, path: &Path) -> Option<PathBuf> {
+/// The file descriptor in an argument of a call.
+#[expect(clippy::cast_possible_truncation, reason = "the kernel reads the lower half")]
+pub(super) fn descriptor(argument: u64) -> c_int {
+    argument as c_int
+}
+
+/// A path as the program resolves it.
+pub(super) fn absolute(process: u32, folder: u64, path: &Path) -> Option<PathBuf> {
     if path.is_absolute() {
         return Some(path.to_owned());
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the kernel reads the lower half")]
-    let number = folder as i32;
+    let number = descriptor(folder);
     let place = match number {
         libc::AT_FDCWD => fs::read_link(format!("/proc/{process}/cwd")),
         number => fs::read_link(format!("/proc/{process}/fd/{number}")),
@@ -219,8 +225,8 @@ fn absolute(process: u32, folder: u64, path: &Path) -> Option<PathBuf> {
     Some(if has_name { place.join(path) } else { place })
 }
 
-/// The path that lies in a process's memory.
-fn path_at(process: u32, mut address: u64) -> Option<PathBuf> {
+/// Reads a path from a process's memory.
+pub(super) fn path_at(process: u32, mut address: u64) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST_PATH {
         let mut piece = [0_u8; LONGEST_PATH];
@@ -244,7 +250,7 @@ fn memory_at<const LENGTH: usize>(process: u32, address: u64) -> Option<[u8; LEN
     (copy(process, address, &mut bytes)? == LENGTH).then_some(bytes)
 }
 
-/// Copies from the memory of another process; nothing where that is closed to us.
+/// Copies from the memory of another process; `None` if that is closed to us.
 fn copy(process: u32, address: u64, into: &mut [u8]) -> Option<usize> {
     let ours = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let theirs = libc::iovec { iov_base: usize::try_from(address).ok()? as *mut libc::c_void, iov_len: into.len() };
@@ -254,7 +260,7 @@ fn copy(process: u32, address: u64, into: &mut [u8]) -> Option<usize> {
     usize::try_from(read).ok()
 }
 
-/// An address as people write it.
+/// A network address in its usual notation.
 fn address(process: u32, at: u64, length: u64) -> Option<String> {
     let mut bytes = [0_u8; 128];
     let length = usize::try_from(length).ok()?.min(bytes.len());

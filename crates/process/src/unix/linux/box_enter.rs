@@ -1,4 +1,4 @@
-//! What a new process does to be in a box, before it becomes its program: it only makes system calls.
+//! What a new process does to enter a box, before it becomes its program: it only makes system calls.
 
 use std::os::fd::RawFd;
 
@@ -8,27 +8,29 @@ use super::box_filter::SystemCallFilter;
 use super::box_mounts::enter;
 use super::box_watch::WatchEntry;
 
-/// What a box is made of, by the numbers of its files.
+/// The parts of a box, by their file descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoxEntry<'a> {
     /// The user namespace and the mount namespace.
     pub(super) namespaces: Option<(RawFd, RawFd)>,
     /// Landlock rules.
     pub(super) rules: Option<RawFd>,
+    /// Whether to drop all privileges also when there are no namespaces.
+    pub(super) drops: bool,
     /// A filter of system calls.
     pub(super) filter: Option<&'a SystemCallFilter>,
-    /// The watch over it.
+    /// The entry to the watch over the box.
     pub(super) watch: Option<WatchEntry<'a>>,
 }
 
 impl BoxEntry<'_> {
-    /// The files that it needs.
+    /// The file descriptors that it needs.
     pub(super) fn files(&self) -> impl Iterator<Item = RawFd> {
         let namespaces = self.namespaces.into_iter().flat_map(|(user, mount)| [user, mount]);
         namespaces.chain(self.rules).chain(self.watch.map(|watch| watch.line))
     }
 
-    /// Joins the namespaces. The working directory is that of the box's own root after this.
+    /// Joins the namespaces. After this, the working directory is the root of the box.
     ///
     /// # Safety
     ///
@@ -41,7 +43,7 @@ impl BoxEntry<'_> {
         }
     }
 
-    /// Gives up every privilege for good, and takes on the rules.
+    /// Gives up all privileges for good, and applies the rules.
     ///
     /// # Safety
     ///
@@ -50,6 +52,9 @@ impl BoxEntry<'_> {
         // SAFETY: as the caller promised; all are plain system calls on valid arguments.
         unsafe {
             if self.namespaces.is_some() {
+                keep_root_plain()?;
+            }
+            if self.namespaces.is_some() || self.drops {
                 drop_capabilities()?;
             }
             check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong))?;
@@ -69,32 +74,43 @@ impl BoxEntry<'_> {
     }
 }
 
-/// Whoever has a namespace's privileges could unmount what protects. They are all given up, and cannot be got back: neither
-/// by running a program as root nor by one that has some of its own.
+/// Makes sure that no later program gets privileges, neither by running as root nor by its own file capabilities. Only
+/// a process with all privileges can do so.
+///
+/// # Safety
+///
+/// As for [`BoxEntry::join`].
+unsafe fn keep_root_plain() -> Result<(), i32> {
+    const NO_ROOT_AND_NO_AMBIENT: c_ulong = 0b1100_0011;
+    const LAST: c_ulong = 63;
+    // SAFETY: as the caller promised; all are plain system calls on valid arguments.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT_AND_NO_AMBIENT))?;
+        for capability in 0..=LAST {
+            // There are fewer capabilities than that: the first that does not exist ends the loop.
+            if libc::prctl(libc::PR_CAPBSET_DROP, capability) == -1 {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Drops all capabilities. A process with a namespace's capabilities could unmount the protection, and one with root's
+/// can read and write every file. Without new privileges, no program gets them back.
 ///
 /// # Safety
 ///
 /// As for [`BoxEntry::join`].
 unsafe fn drop_capabilities() -> Result<(), i32> {
-    const NO_ROOT_AND_NO_AMBIENT: c_ulong = 0b1100_0011;
     const VERSION: u32 = 0x2008_0522;
-    const LAST: c_ulong = 63;
     let header: [u32; 2] = [VERSION, 0];
     let none: [u32; 6] = [0; 6];
-    // SAFETY: as the caller promised; all are plain system calls on valid arguments.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT_AND_NO_AMBIENT))?;
-        for capability in 0..=LAST {
-            // There are fewer than that: the first one that does not exist ends it.
-            if libc::prctl(libc::PR_CAPBSET_DROP, capability) == -1 {
-                break;
-            }
-        }
-        check(call(libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr())))
-    }
+    // SAFETY: as the caller promised; a plain system call on valid arguments.
+    unsafe { check(call(libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()))) }
 }
 
-/// The result of a call that gives zero or fails.
+/// The result of a call that returns zero or fails.
 fn call(result: libc::c_long) -> c_int {
     if result == -1 { -1 } else { 0 }
 }

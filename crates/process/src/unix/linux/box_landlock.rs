@@ -1,4 +1,5 @@
-//! The rules of a box for Landlock: a list of what is allowed, since it cannot forbid below what it allows.
+//! The rules of a box for Landlock: a list of allowed places, because Landlock cannot forbid anything below a place
+//! that it allows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +14,13 @@ use landlock::{
 
 use crate::BoxRules;
 
-/// The newest rules that we know; older kernels hold fewer of them.
+/// The newest version of Landlock that we use; older kernels support fewer rules.
 const NEWEST: ABI = ABI::V6;
-/// So many entries of one folder are looked at.
+/// The most entries of one folder that are read.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The version of the kernel's rules.
-fn version() -> Result<i64, String> {
+/// The Landlock version of the kernel.
+pub(super) fn version() -> Result<i64, String> {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the call only tells its version, and takes nothing.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
@@ -32,20 +33,25 @@ fn version() -> Result<i64, String> {
     }
 }
 
-/// Keeps processes in a box from signalling those outside and from reaching their abstract sockets, where the kernel can.
+/// Prevents processes in a box from signalling processes outside and from reaching their abstract sockets, if the
+/// kernel supports that.
 pub(super) fn scope() -> Option<OwnedFd> {
     let rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::from_all(NEWEST)).ok()?;
     version().ok().filter(|version| *version >= 6)?;
     rules.create().ok()?.into()
 }
 
-/// The rules as a file, and what this kernel cannot hold of them.
+/// The rules as a file descriptor, and what this kernel cannot enforce.
 pub(super) fn rules(rules: &BoxRules) -> Result<(OwnedFd, Vec<String>), String> {
     let version = version()?.min(rules.landlock.map_or(i64::MAX, i64::from));
     let used = rules.landlock.map_or(NEWEST, |limit| ABI::from(i32::from(limit)).min(NEWEST));
     let told = |error: &dyn std::error::Error| format!("Landlock refuses the rules: {error}");
     let (writes, reads) = (AccessFs::from_write(used), AccessFs::from_read(used));
-    let handled = if rules.readable.is_some() { writes | reads } else { writes };
+    let handled = match rules.readable {
+        Some(_) => writes | reads,
+        None if rules.secret.is_empty() => writes,
+        None => writes | AccessFs::ReadFile,
+    };
     let set = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(handled);
     let scopes = Scope::from_all(used);
     let set = if scopes.is_empty() { set } else { set.and_then(|set| set.scope(scopes)) };
@@ -56,6 +62,11 @@ pub(super) fn rules(rules: &BoxRules) -> Result<(OwnedFd, Vec<String>), String> 
     for path in rules.readable.iter().flatten() {
         set = allow(set, path, reads).map_err(|error| told(&error))?;
     }
+    if rules.readable.is_none() && !rules.secret.is_empty() {
+        for path in not_secret(rules) {
+            set = allow(set, &path, AccessFs::ReadFile.into()).map_err(|error| told(&error))?;
+        }
+    }
     let file: Option<OwnedFd> = set.into();
     let file = file.ok_or("Landlock gave no rules")?;
     Ok((file, notes(rules, version)))
@@ -63,7 +74,7 @@ pub(super) fn rules(rules: &BoxRules) -> Result<(OwnedFd, Vec<String>), String> 
 
 type RulesetCreated = landlock::RulesetCreated;
 
-/// Allows this at a path and below it; what cannot be opened is not allowed either.
+/// Allows this access at a path and below it. A path that cannot be opened is not allowed.
 fn allow(
     set: RulesetCreated,
     path: &Path,
@@ -74,10 +85,17 @@ fn allow(
     set.add_rule(PathBeneath::new(file, access).set_compatibility(CompatLevel::BestEffort))
 }
 
-/// The places that can be read, with links resolved; all where that is not limited.
+/// The places that can be read, with links resolved; everything if reading is not limited.
 pub(super) fn readable(rules: &BoxRules) -> Vec<PathBuf> {
     let Some(paths) = &rules.readable else { return vec![PathBuf::from("/")] };
     paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// Everything except secret paths.
+fn not_secret(rules: &BoxRules) -> Vec<PathBuf> {
+    let mut allowed = Vec::new();
+    spread(Path::new("/"), &rules.secret.iter().filter_map(|path| path.canonicalize().ok()).collect(), &mut allowed);
+    allowed
 }
 
 /// The places that can be written.
@@ -85,8 +103,9 @@ pub(super) fn written(rules: &BoxRules) -> Vec<PathBuf> {
     let roots = rules.writable.clone().unwrap_or_else(|| vec![PathBuf::from("/")]);
     let real = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     let whole = real(&rules.whole);
-    let mut denied: BTreeSet<PathBuf> = real(&rules.read_only).into_iter().chain(real(&rules.hidden)).collect();
-    // A link itself is protected by the folder that it is in.
+    // Hidden paths are not denied: write access to a socket's folder makes no further sockets reachable.
+    let mut denied: BTreeSet<PathBuf> = real(&rules.read_only).into_iter().chain(real(&rules.secret)).collect();
+    // The folder of a link protects the link itself.
     denied.extend(rules.read_only.iter().filter(|path| path.is_symlink()).cloned());
     denied.retain(|path| !whole.iter().any(|root| path != root && path.starts_with(root)));
     let mut allowed = whole;
@@ -96,7 +115,7 @@ pub(super) fn written(rules: &BoxRules) -> Vec<PathBuf> {
     allowed
 }
 
-/// Adds a folder, or what is in it if something in it is denied.
+/// Adds a folder, or its entries if something in it is denied.
 fn spread(folder: &Path, denied: &BTreeSet<PathBuf>, allowed: &mut Vec<PathBuf>) {
     if denied.iter().any(|path| folder.starts_with(path)) {
         return;
@@ -107,7 +126,7 @@ fn spread(folder: &Path, denied: &BTreeSet<PathBuf>, allowed: &mut Vec<PathBuf>)
     }
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(MOST_ENTRIES) {
-        // Where a link leads is allowed by its own folder, or is not.
+        // The target of a link is allowed or denied by its own folder.
         if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
             spread(&entry.path(), denied, allowed);
         }

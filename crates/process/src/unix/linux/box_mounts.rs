@@ -13,72 +13,100 @@ use super::vfork::vfork;
 
 /// Changes a copy of a mount before it is put in its place.
 const ATTRIBUTE_READ_ONLY: u64 = 1;
-/// What a mount gets and what it loses; two fields more are not used.
+/// The attributes that a mount gets and loses; two further fields are unused.
 type MountAttributes = [u64; 4];
-/// The file of this name in any folder is the folder itself.
+/// The empty name means the opened folder or file itself.
 const SELF: &CStr = c"";
+/// The limit on mount namespaces in the writer's user namespace and those below it.
+const MOST_NAMESPACES: &CStr = c"/proc/sys/user/max_mnt_namespaces";
 
-/// Makes all mounts in these namespaces; whoever enters them later finds them there.
+/// Makes all mounts in these namespaces; every process that enters them later finds them there.
 pub(super) fn mount_all(plan: &MountPlan, user: BorrowedFd<'_>, mount: BorrowedFd<'_>) -> Result<(), MountFailure> {
-    let stack = Stack::new().map_err(|error| MountFailure { place: String::new(), error })?;
+    let failed = |error| MountFailure { stage: MountStage::Entering, error };
+    let stack = Stack::new().map_err(failed)?;
     let context = MountContext { plan, user: user.as_raw_fd(), mount: mount.as_raw_fd(), failure: Cell::new(None) };
     // SAFETY: `mount_main` only makes system calls on what the context holds, which outlives the call, and then exits.
     let started = unsafe { vfork(&stack, mount_main, (&raw const context).cast_mut().cast(), 0) };
-    let (pid, _) = started.map_err(|error| MountFailure { place: String::new(), error })?;
+    let (pid, _) = started.map_err(failed)?;
     // SAFETY: no status is asked for; the process has exited, since it never becomes a program.
     while unsafe { libc::waitpid(pid.as_raw_nonzero().get(), std::ptr::null_mut(), 0) } == -1
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
-    let Some((index, errno)) = context.failure.get() else { return Ok(()) };
-    let place = plan.steps.get(index).map(|step| step.place.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(MountFailure { place, error: io::Error::from_raw_os_error(errno) })
+    let Some((stage, errno)) = context.failure.get() else { return Ok(()) };
+    Err(MountFailure { stage, error: io::Error::from_raw_os_error(errno) })
 }
 
-/// A mount that the kernel refused.
+/// What the kernel refused, and at which stage.
 #[derive(Debug)]
 pub(super) struct MountFailure {
-    /// Empty if it was none of the plan's.
-    pub(super) place: String,
+    pub(super) stage: MountStage,
     pub(super) error: io::Error,
+}
+
+/// A stage of making the mounts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MountStage {
+    /// Entering the namespaces, and separating from the others.
+    Entering,
+    /// Forbidding further namespaces.
+    Closing,
+    /// A step of the plan, by its index.
+    Step(usize),
 }
 
 struct MountContext<'a> {
     plan: &'a MountPlan,
     user: RawFd,
     mount: RawFd,
-    /// Which step failed, and with which error number; one past the steps for what comes before them.
-    failure: Cell<Option<(usize, i32)>>,
+    /// The stage that failed, and its error number.
+    failure: Cell<Option<(MountStage, i32)>>,
 }
 
 extern "C" fn mount_main(context: *mut c_void) -> c_int {
     // SAFETY: `mount_all` passes a context that outlives this process.
     let context = unsafe { &*context.cast::<MountContext<'_>>() };
-    // SAFETY: this is the new process.
-    let made = unsafe { enter(context.user, context.mount) }
-        .map_err(|error| (usize::MAX, error))
-        .and_then(|()| make(context.plan));
+    let made = enter_and_make(context);
     context.failure.set(made.err());
     // SAFETY: ends the new process without running anything of ours.
     unsafe { libc::_exit(0) }
 }
 
-/// Joins a user namespace and then a mount namespace of it.
+/// Joins a user namespace and then a mount namespace inside it.
 ///
 /// # Safety
 ///
 /// Changes the whole process for good: only for a new one.
 pub(super) unsafe fn enter(user: RawFd, mount: RawFd) -> Result<(), i32> {
-    // SAFETY: plain system calls on open files.
-    unsafe {
-        check(c_long::from(libc::setns(user, libc::CLONE_NEWUSER)))?;
-        check(c_long::from(libc::setns(mount, libc::CLONE_NEWNS)))?;
-    }
-    Ok(())
+    join(user, libc::CLONE_NEWUSER)?;
+    join(mount, libc::CLONE_NEWNS)
 }
 
-fn make(plan: &MountPlan) -> Result<(), (usize, i32)> {
-    let before = |error| (usize::MAX, error);
-    // Nothing of ours reaches the namespace that we came from; mounts that a person makes there still reach us.
+fn join(namespace: RawFd, kind: c_int) -> Result<(), i32> {
+    // SAFETY: a plain system call on an open file.
+    check(c_long::from(unsafe { libc::setns(namespace, kind) }))
+}
+
+/// Makes the mounts, and prevents programs in the box from making mount namespaces. In a new namespace without these
+/// mounts, a program could remove or move a protected file through a folder that it opened before: the kernel checks
+/// only the mounts of the current namespace.
+fn enter_and_make(context: &MountContext<'_>) -> Result<(), (MountStage, i32)> {
+    let (entering, closing) = (|error| (MountStage::Entering, error), |error| (MountStage::Closing, error));
+    join(context.user, libc::CLONE_NEWUSER).map_err(entering)?;
+    // The file belongs to the user namespace that opens it, so it is opened before the mounts lock it. It is written
+    // after the mounts are made, because the kernel counts each copy of a mount namespace.
+    // SAFETY: a plain system call on a constant string.
+    let limit = unsafe { libc::open(MOST_NAMESPACES.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    check(c_long::from(limit)).map_err(closing)?;
+    join(context.mount, libc::CLONE_NEWNS).map_err(entering)?;
+    make(context.plan)?;
+    // SAFETY: a plain system call on constant bytes.
+    let written = unsafe { libc::write(limit, c"0".as_ptr().cast(), 1) };
+    check(written as c_long).map_err(closing)
+}
+
+fn make(plan: &MountPlan) -> Result<(), (MountStage, i32)> {
+    let before = |error| (MountStage::Entering, error);
+    // Our mounts do not spread to the original namespace; mounts that a person makes there still spread to ours.
     let flags: c_ulong = libc::MS_REC | libc::MS_SLAVE;
     // SAFETY: a plain system call on constant strings.
     let slave = unsafe { libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null()) };
@@ -88,9 +116,9 @@ fn make(plan: &MountPlan) -> Result<(), (usize, i32)> {
     }
     for (index, step) in plan.steps.iter().enumerate() {
         match put(step) {
-            // What has gone meanwhile cannot be changed either.
+            // A path that has gone meanwhile needs no protection.
             Ok(()) | Err(libc::ENOENT) => {}
-            Err(error) => return Err((index, error)),
+            Err(error) => return Err((MountStage::Step(index), error)),
         }
     }
     Ok(())
@@ -108,7 +136,8 @@ fn put(step: &MountStep) -> Result<(), i32> {
         MountKind::Writable => {
             let copy = own()?;
             let writable = [0, ATTRIBUTE_READ_ONLY, 0, 0];
-            // A mount in it that was read-only from the start stays so, and would have the kernel refuse all of them.
+            // An inner mount that was read-only from the start stays so, and makes the kernel refuse the recursive
+            // change.
             change(copy.0, SELF, AT_EMPTY_PATH | AT_RECURSIVE, writable)
                 .or_else(|_| change(copy.0, SELF, AT_EMPTY_PATH, writable))?;
             copy.lay_over(&step.place)
@@ -124,7 +153,7 @@ fn put(step: &MountStep) -> Result<(), i32> {
     }
 }
 
-/// A copy of the mounts at a place, which is in no place yet.
+/// A detached copy of the mounts at a place.
 struct DetachedMount(RawFd);
 
 fn copy(place: &CStr) -> Result<DetachedMount, i32> {
@@ -137,7 +166,7 @@ fn copy(place: &CStr) -> Result<DetachedMount, i32> {
 }
 
 impl DetachedMount {
-    /// Puts it in a place, over what is there.
+    /// Attaches it at a place, over the existing content.
     fn lay_over(self, place: &CStr) -> Result<(), i32> {
         const FROM_EMPTY_PATH: c_int = 4;
         // SAFETY: a plain system call on strings that outlive it.
@@ -151,7 +180,7 @@ impl DetachedMount {
 
 impl Drop for DetachedMount {
     fn drop(&mut self) {
-        // SAFETY: the file is ours, and nobody uses it any more.
+        // SAFETY: the file is ours, and no other code uses it any more.
         unsafe { libc::close(self.0) };
     }
 }
@@ -165,7 +194,7 @@ fn change(file: RawFd, path: &CStr, flags: c_int, attributes: MountAttributes) -
     check(changed)
 }
 
-/// The error number of a call that has just failed.
+/// The error number of a failed call.
 fn check(result: c_long) -> Result<(), i32> {
     if result == -1 {
         return Err(io::Error::last_os_error().raw_os_error().unwrap_or(0));

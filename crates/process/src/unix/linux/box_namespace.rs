@@ -1,8 +1,9 @@
-//! A user namespace and a mount namespace of it, kept by two files: whoever enters them is in the box.
+//! A user namespace and a mount namespace inside it, kept alive by two file descriptors. A process that enters them is
+//! in the box.
 //!
-//! The kernel makes them with a process. That process is a copy of ours, and its memory is closed to others, as ours is:
-//! the kernel then lets nobody but root write its maps of ids. So it first gives back what it has of our memory, and then
-//! opens itself, for as long as it takes to write them.
+//! The kernel makes them together with a process. That process is a copy of ours, so its memory is closed to others, as
+//! ours is. The kernel then lets only root write its maps of ids. So the process first releases its copy of our memory.
+//! Then it opens itself to others while its maps are written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -28,7 +29,7 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes new ones, in which our own user and group are known as they are here, and nobody else is.
+    /// Makes new namespaces that contain only our own user and group, under the same ids as outside.
     pub(super) fn new() -> Result<Self, String> {
         let own = fs::read_link("/proc/self").ok();
         if own.as_deref() != Some(Path::new(&getpid().as_raw_nonzero().to_string())) {
@@ -40,8 +41,8 @@ impl Namespaces {
         let stack = Stack::new().map_err(|error| error.to_string())?;
         let context = HolderContext { line: theirs.as_raw_fd() };
         let blocked = BlockedSignals::all();
-        // No exit signal: nobody who waits for "any child" meets it. SAFETY: without CLONE_VM the new process runs on its
-        // own copy of the stack and of `context`, and `holder_main` only makes system calls.
+        // No exit signal, so a wait for "any child" does not meet it. SAFETY: without CLONE_VM the new process runs on
+        // its own copy of the stack and of `context`. `holder_main` only makes system calls.
         let pid = unsafe {
             let flags = CLONE_NEWUSER | CLONE_NEWNS;
             libc::clone(holder_main, stack.top(), flags, (&raw const context).cast_mut().cast())
@@ -61,7 +62,7 @@ impl Namespaces {
         made
     }
 
-    /// Those of a process, once its ids are mapped.
+    /// The namespaces of a process, after its ids are mapped.
     fn of(process: &str) -> Result<Self, String> {
         let told = |what: &str, error: &io::Error| format!("{what} cannot be set in a user namespace: {error}");
         let write = |name: &str, text: &str| -> io::Result<()> {
@@ -69,7 +70,7 @@ impl Namespaces {
         };
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         write("uid_map", &format!("{user} {user} 1")).map_err(|error| told("the user", &error))?;
-        // Kernels that do not know the file have no use for it.
+        // Kernels without this file do not need it.
         match write("setgroups", "deny") {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told("the groups", &error)),
             _ => {}
@@ -90,16 +91,18 @@ impl Namespaces {
 }
 
 struct HolderContext {
-    /// Its end of the line; no standard stream.
+    /// Its end of the line; never a standard stream.
     line: RawFd,
 }
 
-/// Waits until our end of the line is closed. All signals are blocked before it starts, so only `SIGKILL` ends it early.
+/// Waits until our end of the line is closed. All signals are blocked before it starts, so only `SIGKILL` ends it
+/// early.
 extern "C" fn holder_main(context: *mut c_void) -> c_int {
     // SAFETY: `Namespaces::new` passes a context whose copy is valid until memory is given back.
     let line = unsafe { (*context.cast::<HolderContext>()).line };
     let mut byte = 0_u8;
-    // SAFETY: this is a new process, whose files and memory nobody else uses; what is used of the latter is on this stack.
+    // SAFETY: this is a new process, and no other code uses its files and memory. What is used of the latter is on this
+    // stack.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
         keep_only(&mut [line]);

@@ -1,4 +1,4 @@
-//! From the rules of a box to the mounts that hold it, in the order in which they are made.
+//! Turns the rules of a box into mounts, in the order in which they are made.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -11,22 +11,22 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::BoxRules;
 
-/// One mount. Later ones lie over earlier ones at the same place.
+/// One mount. Later ones cover earlier ones at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MountKind {
-    /// The place itself, so that it cannot be renamed or removed.
+    /// A mount of the path on itself, so that it cannot be renamed or removed.
     Pin,
-    /// The place itself, and writable although what is around it is not.
+    /// A mount of the path on itself, writable although its surroundings are not.
     Writable,
-    /// The place itself, read-only with all that is in it.
+    /// A mount of the path on itself, read-only with everything in it.
     ReadOnly,
-    /// An empty folder in its place.
+    /// An empty folder over the path.
     HideFolder,
-    /// An empty file in its place.
+    /// An empty file over the path.
     HideFile,
 }
 
-/// A mount and its place, ready for the kernel.
+/// A mount and its path, ready for the kernel.
 #[derive(Debug)]
 pub(super) struct MountStep {
     pub(super) kind: MountKind,
@@ -51,31 +51,36 @@ impl MountPlan {
         for path in rules.writable.iter().flatten().filter_map(|path| path.canonicalize().ok()) {
             add(path, MountKind::Writable);
         }
-        // No mount can be put on a link, only on where it leads.
+        // A mount cannot be put on a link, only on its target.
         for path in rules.read_only.iter().filter_map(|path| path.canonicalize().ok()) {
             add(path, MountKind::ReadOnly);
         }
-        for path in rules.hidden.iter().filter_map(|path| path.canonicalize().ok()) {
+        let pinned: Vec<PathBuf> = rules.pinned.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        for path in &pinned {
+            add(path.clone(), MountKind::Pin);
+        }
+        for path in rules.hidden.iter().chain(&rules.secret).filter_map(|path| path.canonicalize().ok()) {
             let kind = if path.is_dir() { MountKind::HideFolder } else { MountKind::HideFile };
             add(path, kind);
         }
         let protects = |kind: &MountKind| !matches!(kind, MountKind::Pin | MountKind::Writable);
         let protected: Vec<PathBuf> =
             kinds.iter().filter(|(_, kind)| protects(kind)).map(|(path, _)| path.clone()).collect();
-        // What lies in a protected folder is protected with it, unless it is hidden beyond that.
+        // The content of a protected folder is protected with it, unless it is also hidden.
         kinds.retain(|path, kind| {
             let covered = protected.iter().any(|other| path != other && path.starts_with(other));
             !covered || matches!(kind, MountKind::HideFolder | MountKind::HideFile)
         });
-        let links = rules.read_only.iter().chain(&rules.hidden).filter_map(|path| real_name(path));
-        for pinned in protected.iter().cloned().chain(links).flat_map(|path| movable_ancestors(&path)) {
+        let links = [&rules.read_only, &rules.hidden, &rules.secret, &rules.pinned].into_iter().flatten();
+        let links = links.filter_map(|path| real_name(path));
+        for pinned in protected.iter().chain(&pinned).cloned().chain(links).flat_map(|path| movable_ancestors(&path)) {
             let covered = protected.iter().any(|other| pinned.starts_with(other));
             if !covered {
                 kinds.entry(pinned).or_insert(MountKind::Pin);
             }
         }
         let mut steps: Vec<(PathBuf, MountKind)> = kinds.into_iter().collect();
-        // An outer mount made later would cover the inner ones.
+        // An outer mount that is made later would cover the inner ones.
         steps.sort_by_key(|(path, _)| path.components().count());
         let step = |(path, kind): (PathBuf, MountKind)| {
             Ok(MountStep { kind, place: CString::new(path.as_os_str().as_bytes())? })
@@ -85,13 +90,13 @@ impl MountPlan {
     }
 }
 
-/// The path with all links resolved but the last one, if there is something.
+/// The path with all links resolved except the last one, if it exists.
 fn real_name(path: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// The folders around a path that we could rename, because we may write to the folder that they are in.
+/// The folders above a path that we could rename, because we may write to their parent folder.
 fn movable_ancestors(path: &Path) -> Vec<PathBuf> {
     let may_write = |folder: &Path| accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
     let is_movable = |folder: &&Path| folder.parent().is_some_and(may_write);
@@ -107,7 +112,7 @@ mod tests {
         steps.map(|step| (step.kind, PathBuf::from(step.place.into_string().unwrap()))).collect()
     }
 
-    /// The part of a plan that lies in this folder, from there on.
+    /// The part of a plan below this folder, with paths relative to it.
     fn inside(root: &Path, rules: &BoxRules) -> Vec<(MountKind, PathBuf)> {
         let below = |(kind, path): (MountKind, PathBuf)| Some((kind, path.strip_prefix(root).ok()?.to_owned()));
         plan(rules).into_iter().filter_map(below).filter(|(_, path)| !path.as_os_str().is_empty()).collect()
@@ -124,6 +129,17 @@ mod tests {
             ..BoxRules::default()
         };
         let wanted = [(MountKind::Pin, "a"), (MountKind::Pin, "a/b"), (MountKind::ReadOnly, "a/b/file")];
+        assert_eq!(inside(&root, &rules), wanted.map(|(kind, path)| (kind, path.into())));
+    }
+
+    #[test]
+    fn what_is_pinned_stays_with_the_folders_around_it_and_can_be_written() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/repository")).unwrap();
+        let pinned = vec![root.join("a/repository"), root.join("absent")];
+        let wanted = [(MountKind::Pin, "a"), (MountKind::Pin, "a/repository")];
+        let rules = BoxRules { pinned, ..BoxRules::default() };
         assert_eq!(inside(&root, &rules), wanted.map(|(kind, path)| (kind, path.into())));
     }
 

@@ -1,8 +1,9 @@
-//! Notes what programs in a box open and reach.
+//! Records which files programs in a box open, and which addresses they reach.
 //!
-//! The kernel asks us before each of these calls (`seccomp` user notification); we note it and let it go on, because Landlock
-//! decides about files. A call that comes before its answer is noted cannot end before, so all is known once a program has
-//! ended. Only a socket in a box without a network is refused here, and if we are gone, the kernel refuses all of these calls.
+//! The kernel asks us before each of these calls (`seccomp` user notification). We record the call and let it continue,
+//! because Landlock decides about files. A call cannot end before we have recorded it and answered, so the record is
+//! complete once a program has ended. Only a socket in a box without a network is refused here. If this process is
+//! gone, the kernel refuses all of these calls.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,17 +20,19 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::box_call::{CallReader, Opened};
+use super::box_call::{CallAccess, CallReader};
 use super::box_filter::SystemCallFilter;
 use super::box_landlock::{readable, written};
+use super::box_mode::ChangedMode;
+use super::signals::BlockedSignals;
 use crate::unix::pipes::clear_of_stdio;
 use crate::{BoxNetwork, BoxRules, BoxWatch, WatchedAccess};
 
-/// So many different accesses are noted.
+/// The most different accesses that are recorded.
 const MOST: usize = 2000;
-/// The thread needs little more than room for a few paths.
+/// The stack of the thread: it needs little more than space for a few paths.
 const STACK: usize = 256 << 10;
-/// Makes the kernel switch to us and back on one processor, which is faster. Older kernels do not know it.
+/// Makes the kernel switch to us and back on one processor, which is faster. Older kernels do not support it.
 const SYNC_WAKE_UP: u64 = 1;
 
 /// The watch over all programs that enter one box.
@@ -37,15 +40,16 @@ const SYNC_WAKE_UP: u64 = 1;
 pub(super) struct Watch {
     filter: SystemCallFilter,
     refusing: Option<SystemCallFilter>,
-    /// Where a program sends the file by which the kernel asks.
+    /// A program sends its listener, the file descriptor of the kernel's requests, over this line.
     line: OwnedFd,
     seen: Arc<Mutex<BTreeSet<WatchedAccess>>>,
-    /// Closed, it ends the thread.
+    /// Closing it ends the thread.
     _stop: OwnedFd,
 }
 
 impl Watch {
-    /// Starts watching, if the rules ask for it. What mounts hold read-only within them is closed.
+    /// Starts watching, if the rules ask for it. `closed` are paths inside the writable places that mounts keep
+    /// read-only.
     pub(super) fn new(rules: &BoxRules, closed: &[PathBuf]) -> io::Result<Option<Self>> {
         if rules.watch == BoxWatch::Nothing {
             return Ok(None);
@@ -67,32 +71,35 @@ impl Watch {
             seen: Arc::clone(&seen),
         };
         let thread = thread::Builder::new().name("ollm-box".to_owned()).stack_size(STACK);
+        // Signals must go to the thread that runs the jobs.
+        let blocked = BlockedSignals::all();
         thread.spawn(move || watcher.run(&ours, &stopped))?;
+        drop(blocked);
         Ok(Some(Self { filter, refusing, line, seen, _stop: stop }))
     }
 
-    /// What was noted so far.
+    /// The accesses recorded so far.
     pub(super) fn accesses(&self) -> Vec<WatchedAccess> {
         locked(&self.seen).iter().cloned().collect()
     }
 
-    /// What a new process needs to be watched.
+    /// The values that a new process needs to be watched.
     pub(super) fn entry(&self) -> WatchEntry<'_> {
         WatchEntry { filter: &self.filter, refusing: self.refusing.as_ref(), line: self.line.as_raw_fd() }
     }
 }
 
-/// What a new process needs to be watched.
+/// The values that a new process needs to be watched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchEntry<'a> {
     filter: &'a SystemCallFilter,
-    /// The calls that are refused without asking.
+    /// The calls that are refused without asking us.
     pub(super) refusing: Option<&'a SystemCallFilter>,
     pub(super) line: RawFd,
 }
 
 impl WatchEntry<'_> {
-    /// Has the kernel ask us from now on; false where it cannot: somebody else watches us already.
+    /// Makes the kernel ask us from now on. Returns false if it cannot, because another process already watches us.
     ///
     /// # Safety
     ///
@@ -105,7 +112,7 @@ impl WatchEntry<'_> {
             libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
         };
         let own = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-        // A signal does not start the call anew then, which some runtimes would do for ever.
+        // With this flag a signal does not restart the call; some runtimes would otherwise repeat it forever.
         let mut listener = install(own | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
         if listener == -1 {
             listener = install(own);
@@ -118,7 +125,7 @@ impl WatchEntry<'_> {
     }
 }
 
-/// Sends a file over a line, with one byte.
+/// Sends a file descriptor over a line, with one byte.
 ///
 /// # Safety
 ///
@@ -156,7 +163,7 @@ fn locked(seen: &Mutex<BTreeSet<WatchedAccess>>) -> MutexGuard<'_, BTreeSet<Watc
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread's part.
+/// The state of the thread.
 struct Watcher {
     reader: CallReader,
     refuses_sockets: bool,
@@ -165,7 +172,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Answers until nobody needs the box any more.
+    /// Answers requests until the box is no longer needed.
     fn run(self, line: &OwnedFd, stopped: &OwnedFd) {
         let mut listeners: Vec<OwnedFd> = Vec::new();
         loop {
@@ -198,7 +205,7 @@ impl Watcher {
         }
     }
 
-    /// Takes one question, notes what it is about, and answers it.
+    /// Reads one request, records its accesses, and answers it.
     fn answer(&self, listener: &OwnedFd) {
         // SAFETY: both are plain values that may be all zeros, as the kernel demands of the first.
         let (mut asked, mut reply): (libc::seccomp_notif, libc::seccomp_notif_resp) = unsafe { std::mem::zeroed() };
@@ -207,9 +214,13 @@ impl Watcher {
             return;
         }
         let is_socket = c_long::from(asked.data.nr) == libc::SYS_socket;
-        let refuse = is_socket && self.refuses_sockets;
-        for Opened { access, refused } in self.reader.read(&asked) {
-            // The process may be another one by now, and what was read of it nothing to us.
+        let changed = self.reader.change_mode(&asked, &|| is_waiting(listener, asked.id));
+        let (accesses, done) = match changed {
+            Some(ChangedMode { result, access }) => (access.into_iter().collect(), Some(result)),
+            None => (self.reader.read(&asked), (is_socket && self.refuses_sockets).then_some(Err(Errno::PERM))),
+        };
+        for CallAccess { access, refused } in accesses {
+            // The id may belong to another process by now; then the data read from it is discarded.
             if (refused || self.everything) && is_waiting(listener, asked.id) {
                 let mut seen = locked(&self.seen);
                 if seen.len() < MOST {
@@ -218,23 +229,22 @@ impl Watcher {
             }
         }
         reply.id = asked.id;
-        if refuse {
-            reply.error = -libc::EPERM;
-        } else {
-            reply.flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1);
+        match done {
+            Some(result) => reply.error = result.err().map_or(0, |error| -error.raw_os_error()),
+            None => reply.flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1),
         }
-        // Whoever was ended meanwhile needs no answer. SAFETY: the kernel reads a value of this size.
+        // A program that was ended meanwhile needs no answer. SAFETY: the kernel reads a value of this size.
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut reply) };
     }
 }
 
-/// Whether the one who asked still waits for the answer.
+/// Whether the process still waits for the answer.
 fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
     // SAFETY: the kernel reads one number.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
 }
 
-/// The file that a new program has sent.
+/// The file descriptor that a new program has sent.
 fn received(line: &OwnedFd) -> Option<OwnedFd> {
     let mut byte = [0_u8; 1];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,7 +1,8 @@
-//! A process that shares our memory as it was shows our arguments and our environment as its own. This takes them away.
+//! Clears arguments and environment of a process that shares our memory or is a copy of it. Otherwise it would show
+//! ours as its own.
 //!
-//! For the guard: whoever kills by command line would take it for us, and a guard above ours for one of those that it is
-//! to end, while ours still has a duty. Neither allocates nor panics.
+//! For the guard: a tool that kills by command line would mistake it for us. A guard above ours would end it while ours
+//! must still run. Neither function allocates or panics.
 
 use std::ops::Range;
 use std::ptr;
@@ -9,22 +10,22 @@ use std::ptr;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{pwrite, read};
 
-/// The number of the field with the start of the arguments among those after the name; the next are their end, and start
-/// and end of the environment.
+/// The index of the field with the start of the arguments, counted after the name. The next fields are their end, and
+/// start and end of the environment.
 const ARGUMENTS: usize = 45;
-/// Longer than what the kernel tells of a process.
+/// More bytes than the kernel's description of a process has.
 const ROOM: usize = 2048;
-/// Written at once.
+/// The bytes of one write.
 const ZEROS: [u8; 1024] = [0; 1024];
 
-/// Overwrites arguments and environment of this process as others see them; the arguments with a name that ends with a
-/// zero, where there is room for it. What cannot be done is left undone.
+/// Overwrites arguments and environment of this process as others see them. If there is space, the arguments become
+/// `name`, which ends with a zero byte. Failures are ignored.
 pub(super) fn clear_cmdline(name: &[u8]) {
     let Some([arguments, environment]) = places() else {
         return;
     };
     let fits = arguments.end - arguments.start >= name.len() as u64;
-    // The environment first: a process without our arguments must not show our environment.
+    // The environment comes first: a process without our arguments must not show our environment.
     for place in [&environment, &arguments] {
         let mut start = place.start;
         while start < place.end {
@@ -40,8 +41,8 @@ pub(super) fn clear_cmdline(name: &[u8]) {
     }
 }
 
-/// Has the kernel write to our memory, and says how much of it was written: where this memory is not what we take it for, the
-/// kernel refuses, and nothing else happens.
+/// Lets the kernel write to our memory, and returns the number of bytes written. If the addresses are not valid memory
+/// of ours, the kernel refuses, and nothing else happens.
 fn overwrite(bytes: &[u8], start: u64) -> usize {
     let Ok(address) = usize::try_from(start) else {
         return 0;
@@ -53,15 +54,15 @@ fn overwrite(bytes: &[u8], start: u64) -> usize {
     usize::try_from(count).unwrap_or_else(|_| overwrite_by_file(bytes, start))
 }
 
-/// Where that call is forbidden, as in some containers. Our own file is closed to us if our process shows itself to nobody,
-/// unless we are root.
+/// Used where that call is forbidden, as in some containers. If our process is closed to others, our own memory file is
+/// closed to us too, unless we are root.
 fn overwrite_by_file(bytes: &[u8], start: u64) -> usize {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let memory = openat(CWD, c"/proc/self/mem", flags, Mode::empty());
     memory.and_then(|memory| pwrite(&memory, bytes, start)).unwrap_or(0)
 }
 
-/// Where arguments and environment are.
+/// The address ranges of arguments and environment.
 fn places() -> Option<[Range<u64>; 2]> {
     let file = openat(CWD, c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [0; ROOM];
@@ -69,7 +70,7 @@ fn places() -> Option<[Range<u64>; 2]> {
     ranges(room.get(..count)?)
 }
 
-/// The name stands in parentheses and may contain anything.
+/// Reads the ranges from `/proc/self/stat`. The name is in parentheses and may contain anything.
 fn ranges(stat: &[u8]) -> Option<[Range<u64>; 2]> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = stat.get(end + 2..)?.split(|byte| *byte == b' ').skip(ARGUMENTS).map(number);

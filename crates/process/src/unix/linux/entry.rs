@@ -1,21 +1,21 @@
-//! How a program begins: without what the standard library does before `main` to be able to name a stack overflow.
+//! The start of a program, without the set-up by which the standard library reports a stack overflow before `main`.
 //!
-//! For that it reads and parses the list of our memory and sets up a stack of its own for the handler, which takes a tenth
-//! as long as a small program needs to start and end. A stack that overflows still ends the process: the kernel keeps a gap
-//! below it.
+//! For that set-up, the standard library reads and parses the list of our memory, and allocates a separate stack for
+//! the handler. This takes a tenth as long as a small program needs to start and end. A stack overflow still ends the
+//! process, because the kernel keeps a gap below the stack.
 
 use std::ffi::c_int;
 use std::io;
 use std::panic;
 use std::process;
 
-/// The exit code of a program that panicked, as the standard library has it.
+/// The exit code of a program that panicked, as in the standard library.
 const PANICKED: c_int = 101;
 
-/// Makes a function of type `fn() -> u8` the program, which ends with the exit code that it gives back.
+/// Makes a function of type `fn() -> u8` the main function of the program, which ends with the returned exit code.
 ///
-/// On Linux with the GNU C library the program starts without the standard library's handler for stack overflows, so that
-/// it starts sooner. Its main file says so, too:
+/// On Linux with the GNU C library, the program starts sooner, because it skips the standard library's handler for
+/// stack overflows. Its main file must say so, too:
 ///
 /// ```ignore
 /// #![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
@@ -45,11 +45,11 @@ pub fn run_program(run: fn() -> u8) -> c_int {
     open_streams();
     ignore_broken_pipes();
     let code = panic::catch_unwind(run).map_or(PANICKED, c_int::from);
-    // Not by returning: what is left in the buffer of standard output is written here.
+    // Exits instead of returning, so that the buffer of standard output is flushed.
     process::exit(code)
 }
 
-/// Opens the standard streams that we were started without, so that no file of ours takes their place.
+/// Opens standard streams that are missing at the start, so that no later file takes their numbers.
 fn open_streams() {
     for stream in 0..3 {
         // SAFETY: plain system calls on a number and on a constant text.

@@ -1,18 +1,18 @@
-//! The files of a process that is made from ours and does not become a program: it keeps what it needs, and nothing else.
+//! The files of a process that is made from ours and does not become a program: it keeps only the files that it needs.
 
 use std::os::fd::RawFd;
 
 use libc::{c_int, c_uint};
 
-/// The first file that is no standard stream.
+/// The first file descriptor that is no standard stream.
 const FIRST: RawFd = 3;
 
-/// Leaves these files open, which are no standard streams, and nothing else of ours, least of all our ends of pipes; the
-/// standard streams lead nowhere.
+/// Closes everything except these files, which are no standard streams; above all, our ends of pipes. The standard
+/// streams then lead nowhere.
 ///
 /// # Safety
 ///
-/// Closes nearly every file of the process: only for a process whose files nobody else uses.
+/// Closes nearly every file of the process: only for a process whose files no other code uses.
 pub(super) unsafe fn keep_only(kept: &mut [RawFd]) {
     kept.sort_unstable();
     let mut first = FIRST;
@@ -47,13 +47,13 @@ pub(super) unsafe fn close_all_but(kept: RawFd) {
     }
 }
 
-/// Whether a range of files can be closed at once: Linux 5.9 and later can, unless a filter of calls forbids it.
+/// Whether a range of files can be closed at once: Linux 5.9 and later can, unless a filter of system calls forbids it.
 pub(super) fn knows_close_range() -> bool {
     // SAFETY: no file has this number.
     unsafe { libc::syscall(libc::SYS_close_range, c_uint::MAX, c_uint::MAX, 0 as c_uint) == 0 }
 }
 
-/// Closes files one by one on kernels that cannot close a range; as far as files are likely to be.
+/// Closes files one by one on kernels that cannot close a range, up to the highest number that is likely in use.
 ///
 /// # Safety
 ///

@@ -1,14 +1,14 @@
-//! The guard: a process that waits for our death on a pipe, and then kills every registered group and all other processes
-//! that bear our mark.
+//! The guard: a process that waits on a pipe for our death. It then kills every registered group and all other
+//! processes that bear our mark.
 //!
-//! A guard has memory of its own, so that it is not taken for us and does not die with us. To make a copy of ours takes as
-//! long as a tenth of a short program. Where a process ends with its jobs, the guard therefore begins in our memory, and one
-//! with its own takes its place once a job runs longer.
+//! A guard needs its own memory, so that no tool mistakes it for us and it does not die with us. Copying our memory
+//! takes a tenth as long as a short program. If this process ends with its jobs, the guard therefore starts in our
+//! memory. A guard with its own memory replaces it once a job runs longer.
 //!
-//! Groups are registered in memory shared with the guard, so registering costs no system call, and a new process can do
-//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. Finding the
-//! mark means reading all processes of the system; where we know before our end that none is left, we note that in the
-//! same memory, and the guard does not search.
+//! Groups are registered in memory shared with the guard, so registering costs no system call. A new process can even
+//! register itself before its program runs. The guard wakes up only once, at the end of the pipe. To find the mark, it
+//! must read all processes of the system. If we know before our end that no process is left, we note that in the same
+//! memory. Then the guard does not search.
 
 use std::ffi::OsStr;
 use std::io;
@@ -30,32 +30,32 @@ use super::memory::Map;
 use crate::unix::lock;
 use crate::unix::pipes::clear_of_stdio;
 
-/// Groups that can be registered at once.
+/// The most groups that can be registered at the same time.
 const CAPACITY: usize = 4096;
 /// A free place in the table.
 const FREE: i32 = 0;
-/// A place that is taken, but whose group does not exist yet. Other negative numbers are those of programs that are about
-/// to be reaped: still ours, but their group numbers may be reused at any moment.
+/// A place that is taken, but whose group does not exist yet. Any other negative number is the negated id of a program
+/// that is about to be reaped: it is still ours, but another group may get its id at any moment.
 const TAKEN: i32 = -1;
-/// How long a guard that was told to end may take; longer than it looks for anybody.
+/// How long a guard may take to end after the request; longer than its search for processes.
 const LAST_WAIT: Duration = Duration::from_secs(3);
-/// How often it is asked whether it has ended.
+/// How often we check whether it has ended.
 const ASKING: Duration = Duration::from_micros(500);
 
-/// All guards of this process. Who is a child of ours is a matter of the whole process, so a search for adopted children
-/// has to know what other `Children` started.
+/// All guards of this process. A process has one set of children, so a search for adopted children has to know what
+/// other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
-/// A running guard. Dropped, it kills the processes that are left, and then ends.
+/// A running guard. Dropping it makes it kill the remaining processes and then end.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
     process: Mutex<GuardProcess>,
     table: Table,
-    /// What those are known by who are started under it.
+    /// The mark of all programs that are started under it.
     mark: Mark,
-    /// Whether we adopted descendants already at the first start.
+    /// Whether we already adopted descendants at the first start.
     adopts: bool,
-    /// Closed by the kernel when we die; nothing is ever written.
+    /// The kernel closes it when we die; nothing is ever written to it.
     lifeline: Option<OwnedFd>,
 }
 
@@ -75,13 +75,13 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Has a guard with memory of its own take over, if this one shares ours.
+    /// Starts a guard with its own memory in place of this one, if this one shares ours.
     pub(in crate::unix) fn separate(&self) {
         let mut process = lock(&self.process);
         let Some(SharedParts { theirs, .. }) = &process.shared else {
             return;
         };
-        // Where this fails, the one that there is goes on.
+        // If this fails, the present guard stays.
         let successor = theirs
             .try_clone()
             .and_then(|theirs| GuardProcess::start(GuardMemory::Own, self.table.shared(), self.mark, theirs));
@@ -90,7 +90,7 @@ impl Guard {
         }
     }
 
-    /// Takes a place for a group that is about to exist.
+    /// Reserves a place for a group that is about to exist.
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
         adopt_if_wanted();
         let shared = self.table.shared();
@@ -103,7 +103,7 @@ impl Guard {
             .ok_or_else(|| io::Error::other("too many programs are running"))
     }
 
-    /// How many programs were started, if none is registered any more and we adopt their descendants.
+    /// The number of starts, if no program is registered any more and we adopt descendants.
     fn starts_if_idle(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
@@ -111,7 +111,7 @@ impl Guard {
         (self.adopts && shared.used().iter().all(is_free)).then_some(starts)
     }
 
-    /// Notes that no descendant of these starts is left, so that the guard need not search for any.
+    /// Notes that no descendant of these starts is left, so that the guard need not search.
     pub(in crate::unix) fn settle(&self, starts: u64) {
         self.table.shared().settled.store(starts, Ordering::Release);
     }
@@ -120,14 +120,14 @@ impl Guard {
     pub(in crate::unix) fn end_all(&self) {
         let groups = self.table.shared().used().iter().map(|place| place.load(Ordering::Acquire));
         for group in groups.filter(|group| *group > 1).filter_map(Pid::from_raw) {
-            // A group that is gone already needs no killing.
+            // A group that has already ended needs no killing.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
-    /// Has the guard kill what is left and exit; whether it has exited.
+    /// Makes the guard kill the remaining processes and exit; returns whether it has exited.
     fn shut_down(&mut self) -> bool {
-        // One that shares our memory would share the error number of this thread, too.
+        // A guard that shares our memory would also share the error number of this thread.
         self.separate();
         self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
@@ -142,18 +142,18 @@ impl Guard {
     }
 }
 
-/// The guards under which no program runs and whose descendants we adopt, each with the number of its starts.
+/// The guards under which no program runs and whose descendants we adopt, each with its number of starts.
 pub(in crate::unix) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
     let guards: Vec<_> = lock(&GUARDS).iter().filter_map(Weak::upgrade).collect();
     guards.into_iter().filter_map(|guard| guard.starts_if_idle().map(|starts| (guard, starts))).collect()
 }
 
-/// Whether a program of any guard is being started, so that a child may not be registered yet.
+/// Whether any guard has a start under way, so that a child may not be registered yet.
 pub(super) fn start_in_progress() -> bool {
     any_place(|place| place == TAKEN)
 }
 
-/// Whether a process was started by us, under whichever guard.
+/// Whether we started a process, under any guard.
 pub(super) fn is_started_by_us(pid: Pid) -> bool {
     let pid = pid.as_raw_nonzero().get();
     any_place(|place| place != TAKEN && place.checked_abs() == Some(pid))
@@ -166,7 +166,7 @@ fn any_place(is: impl Fn(i32) -> bool) -> bool {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Places hold on to the guard, so no group is registered any more.
+        // Each place holds a reference to the guard, so no group is registered any more.
         if self.table.shared().is_settled() || !self.shut_down() {
             lock(&self.process).kill();
         }
@@ -178,39 +178,40 @@ impl Drop for Guard {
 pub(in crate::unix) struct Slot {
     guard: Arc<Guard>,
     index: usize,
-    /// Which start it is for.
+    /// The number of its start.
     start: u64,
 }
 
 impl Slot {
-    /// What the program's descendants are known by.
+    /// The mark entry of the program's descendants.
     pub(super) fn entry(&self) -> Vec<u8> {
         self.guard.mark.entry(self.start)
     }
 
-    /// The place itself, for a reaper, which shares the table with us but not the slot.
+    /// The place itself, for a reaper, which shares only the table with us.
     pub(super) fn place(&self) -> Option<&AtomicI32> {
         self.guard.table.shared().places.get(self.index)
     }
 
-    /// The variable by which they are known, with what was passed on to us.
+    /// The environment variable with the mark, including the entries that we inherited.
     pub(super) fn variable(&self, inherited: Option<&OsStr>) -> Vec<u8> {
         let mut variable = format!("{}=", mark::VARIABLE).into_bytes();
         variable.append(&mut mark::list(inherited, self.entry()));
         variable
     }
 
-    /// Enters a group. Makes no system call, so that a new process can do it for itself.
+    /// Registers a group. It makes no system call, so a new process can do it for itself.
     pub(super) fn enter(&self, group: pid_t) {
         self.set(group);
     }
 
-    /// Makes sure that the guard has memory of its own: this program stays.
+    /// Makes sure that the guard has its own memory, because this program runs longer.
     pub(in crate::unix) fn separate_guard(&self) {
         self.guard.separate();
     }
 
-    /// Has the group outlive us from now on: its leader is about to be reaped, and then its number may be a stranger's.
+    /// Takes the group off the guard from now on: its leader is about to be reaped, and then another group may get its
+    /// id.
     pub(in crate::unix) fn spare(&self, group: Pid) {
         if let Some(place) = self.place() {
             spare(place, group);
@@ -239,32 +240,33 @@ fn take(place: &AtomicI32) -> bool {
     place.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-/// What we share with the guard.
+/// The memory that we share with the guard.
 #[repr(C)]
 pub(super) struct SharedTable {
-    /// How many programs were about to start.
+    /// The number of starts so far.
     starts: AtomicU64,
-    /// After how many of them no process was left.
+    /// The number of starts after which no process was left.
     settled: AtomicU64,
-    /// Whether we live and wait for the guard to end.
+    /// Whether we are alive and wait for the guard to end.
     pub(super) awaited: AtomicBool,
     places: [AtomicI32; CAPACITY],
 }
 
 impl SharedTable {
-    /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
+    /// The places that have ever been taken, because starts take one after the other. The rest of the memory stays
+    /// untouched.
     pub(super) fn used(&self) -> &[AtomicI32] {
         let starts = usize::try_from(self.starts.load(Ordering::Acquire)).unwrap_or(usize::MAX);
         self.places.get(..starts).unwrap_or(&self.places)
     }
 
-    /// Whether no process is known to be left.
+    /// Whether certainly no process is left.
     pub(super) fn is_settled(&self) -> bool {
         self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
     }
 }
 
-/// The memory for it.
+/// The memory of the table.
 #[derive(Debug)]
 struct Table(Map);
 
@@ -336,13 +338,13 @@ mod tests {
         }
     }
 
-    /// Ends the lifeline as our death would, and waits for the end of a group that is registered.
+    /// Closes the lifeline as our death would, and waits for the end of a registered group.
     fn kills_what_is_left(guard: &Arc<Guard>) {
         let slot = guard.register().unwrap();
         let mut child = std::process::Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
         slot.enter(Pid::from_child(&child).as_raw_nonzero().get());
         let (null, lifeline) = (std::fs::File::open("/dev/null").unwrap(), guard.lifeline.as_ref().unwrap());
-        // SAFETY: both are open, and nobody uses the lifeline.
+        // SAFETY: both are open, and no other code uses the lifeline.
         assert_ne!(unsafe { libc::dup2(null.as_raw_fd(), lifeline.as_raw_fd()) }, -1);
         let began = Instant::now();
         while child.try_wait().unwrap().is_none() {

@@ -1,4 +1,4 @@
-//! What the guard runs, in a process of its own.
+//! The code of the guard process.
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::Ordering;
@@ -13,18 +13,18 @@ use super::guard::SharedTable;
 use super::kill_marked::{HASTY, THOROUGH, kill_marked};
 use super::mark::Mark;
 
-/// What process lists call the guard.
+/// The guard's name in process lists.
 const NAME: &[u8; 16] = b"children-guard\0\0";
 
-/// What the guard needs.
+/// The values that the guard needs.
 #[derive(Debug)]
 pub(super) struct GuardContext {
-    /// It is there until the guard has ended.
+    /// Valid until the guard has ended.
     pub(super) table: *const SharedTable,
     pub(super) mark: Mark,
     /// The end of the lifeline that it reads; no standard stream.
     pub(super) lifeline: RawFd,
-    /// Whether the guard has our memory, and no copy of it.
+    /// Whether the guard shares our memory instead of having a copy.
     pub(super) shares: bool,
 }
 
@@ -35,8 +35,8 @@ unsafe impl Sync for GuardContext {}
 
 /// The main function of the guard. All signals are blocked before it starts, so only `SIGKILL` ends it early.
 ///
-/// Where it shares our memory it also shares the error number of the thread that started it. So as long as we live it makes
-/// no call that can fail, or makes it without the C library.
+/// If it shares our memory, it also shares the error number of the thread that started it. So while we live it makes
+/// only calls that cannot fail, or bypasses the C library.
 pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
     // SAFETY: `GuardProcess::start` passes a `GuardContext` that is valid until the guard exits.
     let context = unsafe { &*context.cast::<GuardContext>() };
@@ -57,7 +57,7 @@ pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
     }
     await_end(context.lifeline);
     for group in table.used().iter().map(|place| place.load(Ordering::Acquire)).filter(|group| *group > 1) {
-        // A group that is gone already needs no killing.
+        // A group that has already ended needs no killing.
         let _ = Pid::from_raw(group).map(|group| kill_process_group(group, Signal::KILL));
     }
     if !table.is_settled() {
@@ -67,7 +67,7 @@ pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
     unsafe { libc::_exit(0) }
 }
 
-/// Waits until the other end of the lifeline is closed. Bytes that come by mistake are ignored.
+/// Waits until the other end of the lifeline is closed. Stray bytes are ignored.
 fn await_end(lifeline: RawFd) {
     // SAFETY: the file stays open as long as the guard lives.
     let lifeline = unsafe { BorrowedFd::borrow_raw(lifeline) };

@@ -1,4 +1,4 @@
-//! The process of a guard: how it is started and ended.
+//! Starts and ends the process of a guard.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use super::mark::Mark;
 use super::memory::Stack;
 use super::signals::BlockedSignals;
 
-/// Whose memory a guard begins with.
+/// The memory that a guard starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::unix) enum GuardMemory {
     /// A copy of ours.
@@ -26,30 +26,30 @@ pub(in crate::unix) enum GuardMemory {
 #[derive(Debug)]
 pub(super) struct GuardProcess {
     pub(super) pid: pid_t,
-    /// What it uses of our memory, where it has none of its own.
+    /// The parts of our memory that it uses, if it has none of its own.
     pub(super) shared: Option<SharedParts>,
 }
 
-/// What a guard without memory of its own uses until it has ended.
+/// The memory that a guard in our memory uses until it has ended.
 #[derive(Debug)]
 pub(super) struct SharedParts {
     _stack: Stack,
     _context: Box<GuardContext>,
-    /// The end of the lifeline for its successor.
+    /// The end of the lifeline that its successor will read.
     pub(super) theirs: OwnedFd,
 }
 
 impl GuardProcess {
     pub(super) fn start(memory: GuardMemory, table: &SharedTable, mark: Mark, theirs: OwnedFd) -> io::Result<Self> {
-        // Without that call it would have to close files one by one, and failures would change our error number.
+        // Without this call it would have to close files one by one, and failures would change our error number.
         let shares = memory == GuardMemory::Shared && knows_close_range();
         let lifeline = theirs.as_raw_fd();
         let (stack, context) = (Stack::new()?, Box::new(GuardContext { table, mark, lifeline, shares }));
         let flags = if shares { libc::CLONE_VM } else { 0 };
         let blocked = BlockedSignals::all();
-        // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
+        // No exit signal, so a wait for "any child" does not meet the guard. SAFETY: without CLONE_VM the new process
         // runs on its own copy of the stack and of the context. With it, both stay until it has ended, and so does the
-        // table; nobody else runs on that stack. `guard_main` only makes system calls, and changes nothing of ours.
+        // table; no other thread runs on that stack. `guard_main` only makes system calls, and changes nothing of ours.
         let pid = unsafe {
             libc::clone(guard_main, stack.top(), flags, ptr::from_ref::<GuardContext>(&context).cast_mut().cast())
         };
@@ -68,7 +68,7 @@ impl GuardProcess {
         self.reap(0);
     }
 
-    /// Whether the guard has ended. Its number stays its own until it is reaped here.
+    /// Whether the guard has ended. No other process gets its id before it is reaped here.
     pub(super) fn reap(&self, options: c_int) -> bool {
         loop {
             // SAFETY: no status is asked for.

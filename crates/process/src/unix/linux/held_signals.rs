@@ -1,7 +1,7 @@
 //! Signals that ask us to end, held back until our children have ended.
 //!
-//! They are blocked on the thread that runs the jobs and read from a file, so no handler of ours ever runs, no system
-//! call is cut short, and their effect stays the default one: to let them through is to die of them.
+//! They are blocked on the thread that runs the jobs and read from a file descriptor. So no handler of ours runs, and
+//! no system call is interrupted. Their effect stays the default one: when let through, they end this process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -14,25 +14,25 @@ use rustix::io::read;
 
 use super::signals::{contains, current_mask, has_default_effect, mask, only, set_of};
 
-/// What a process is politely asked to end with.
+/// The signals that politely ask a process to end.
 const POLITE: [c_int; 3] = [SIGTERM, SIGINT, SIGHUP];
-/// Stands for "none came".
+/// Means that no signal has come.
 const NONE: c_int = 0;
-/// The length of what the kernel tells of one signal; its number comes first.
+/// The size of the kernel's record of one signal; it begins with the number.
 const NOTE: usize = size_of::<libc::signalfd_siginfo>();
 
-/// Signals held back on this thread. Dropped, they are let through, and the first that came ends the process.
+/// Signals held back on this thread. The drop lets them through, and the first that came ends the process.
 #[derive(Debug)]
 pub(in crate::unix) struct HeldSignals {
     set: sigset_t,
-    /// Readable when one more has come.
+    /// Readable when a further signal has come.
     file: OwnedFd,
-    /// The first that was taken from the file.
+    /// The first signal that was read.
     first: AtomicI32,
 }
 
 impl HeldSignals {
-    /// Holds back the signals that would end us: not those that are ignored, as under `nohup`, blocked, or handled.
+    /// Holds back the signals that would end us, except those that are ignored (as under `nohup`), blocked, or handled.
     pub(in crate::unix) fn hold() -> io::Result<Self> {
         let blocked = current_mask();
         let ends_us = |signal: &c_int| has_default_effect(*signal) && !contains(&blocked, *signal);
@@ -48,18 +48,18 @@ impl HeldSignals {
         Ok(Self { set, file, first: AtomicI32::new(NONE) })
     }
 
-    /// A file that is readable when a signal has come that was not taken yet.
+    /// A file descriptor that is readable when a signal has come that was not read yet.
     pub(in crate::unix) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Whether a signal has come, taken or not.
+    /// Whether a signal has come, read or not.
     pub(in crate::unix) fn came(&self) -> bool {
         let waits = || poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&Timespec::default()));
         self.first.load(Ordering::Relaxed) != NONE || waits().is_ok_and(|count| count > 0)
     }
 
-    /// Takes one signal, so that the file tells of the next one.
+    /// Reads one signal, so that the file descriptor signals the next one.
     pub(in crate::unix) fn take(&self) {
         let mut note = [0; NOTE];
         if read(&self.file, &mut note) != Ok(NOTE) {
@@ -78,7 +78,7 @@ impl Drop for HeldSignals {
             // SAFETY: any number is a valid argument.
             unsafe { libc::raise(first) };
             mask(SIG_UNBLOCK, &only(first));
-            // The first process of a container is spared.
+            // A signal does not end the first process of a container.
             process::exit(128 + first);
         }
         mask(SIG_UNBLOCK, &self.set);

@@ -1,8 +1,8 @@
-//! Kills all children of this process, and the descendants that it adopts by that.
+//! Kills all children of this process, and the descendants that it then adopts.
 //!
-//! Neither allocates nor panics nor takes a lock: a reaper uses it, which is a subreaper, so that in the end every
-//! descendant of its program is a child of its own. No other process reaps them, so a number that is read stays the same
-//! child's until we reap it: there is nobody else to be hit.
+//! It neither allocates nor panics nor takes a lock, because a reaper uses it. A reaper is a subreaper: in the end
+//! every descendant of its program is its child. No other process reaps them, so an id belongs to the same child until
+//! we reap it. No other process can be hit.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -14,12 +14,13 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::kill_marked::{knows_us, parse};
 
-/// Bytes of a list that are read at once.
+/// Bytes of a list per read.
 const ROOM: usize = 4 * 1024;
-/// Longer than the path of what the kernel tells of a process, below its list, and than that up to the parent.
+/// Longer than a path below `/proc` to a process's description, and than that description up to the parent.
 const LONGEST: usize = 512;
 
-/// Kills all children once; whether there was anybody whom we may kill. One that has ended and was not reaped counts.
+/// Kills all children once; returns whether there was one that we may kill. A child that has ended but is not reaped
+/// counts.
 pub(super) fn kill_children() -> bool {
     if !knows_us() {
         return false;
@@ -30,7 +31,7 @@ pub(super) fn kill_children() -> bool {
     }
 }
 
-/// The kernel's own list: numbers with a space after each.
+/// Kills the children in the kernel's own list: numbers, each followed by a space.
 fn kill_listed(list: &OwnedFd) -> bool {
     let mut room = [0; ROOM];
     let (mut number, mut killed) = (0_i32, false);
@@ -51,7 +52,7 @@ fn kill_listed(list: &OwnedFd) -> bool {
     }
 }
 
-/// All processes that name us as their parent, for kernels that keep no list.
+/// Kills all processes with us as their parent, for kernels that keep no list.
 fn kill_searched() -> Option<bool> {
     let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
@@ -85,7 +86,7 @@ fn parent(processes: &OwnedFd, name: &CStr) -> Option<Pid> {
     named_parent(room.get(..count)?)
 }
 
-/// The second field after the name; the name stands in parentheses and may contain anything.
+/// The parent's id: the second field after the name. The name is in parentheses and may contain anything.
 fn named_parent(stat: &[u8]) -> Option<Pid> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     parse(stat.get(end + 2..)?.split(|byte| *byte == b' ').nth(1)?)

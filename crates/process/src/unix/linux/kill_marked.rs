@@ -1,10 +1,10 @@
 //! Finds all processes of the system that bear a mark, and kills them.
 //!
-//! Neither allocates nor panics nor takes a lock: the guard uses it. It is safe code all the same.
+//! It neither allocates nor panics nor takes a lock, because the guard uses it. Still, it is safe code.
 //!
-//! What it sees of a process is the environment that its program was started with. A descendant that was started with
-//! another one is not found, and neither is one whose environment the kernel does not show us: a program with more rights
-//! than we have, or one that has asked for that.
+//! It sees the environment with which a process's program was started. It does not find a descendant that was started
+//! with another environment. Nor does it find one whose environment the kernel hides: a program with more rights than
+//! we have, or one that asked to be hidden.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -18,23 +18,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 
 use super::mark::Search;
 
-/// Pauses between looks that found nobody; each of them, and one more, must find nobody in a row: a process that is just
-/// becoming another program shows no environment.
+/// Pauses between searches without a result. Each of these searches, and one more, must find nothing in a row. A
+/// process that is just becoming another program shows no environment.
 pub(super) const THOROUGH: &[Duration] = &[PAUSE, PAUSE];
-/// The same where the parent waits for the guard.
+/// The same pauses if the parent waits for the guard.
 pub(super) const HASTY: &[Duration] = &[Duration::from_millis(1)];
-/// Pause between two looks where there is no hurry.
+/// Pause between two searches that are not urgent.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long it kills processes that keep appearing.
 const BOUND: Duration = Duration::from_secs(2);
-/// After so long there is no hurry any more.
+/// After this time the search is no longer urgent.
 const HURRY: Duration = Duration::from_millis(100);
-/// Bytes of a list of processes, and of an environment, that are read at once.
+/// Bytes per read of a list of processes, and of an environment.
 const ROOM: usize = 8 * 1024;
-/// Longer than the path of an environment below that list, and than the number of a process.
+/// Longer than the path of an environment below that list, and than a process id.
 const LONGEST: usize = 32;
 
-/// Kills all processes with an entry that begins with `wanted`, until there are none.
+/// Kills all processes with an entry that begins with `wanted`, until none is left.
 pub(super) fn kill_marked(wanted: &[u8], pauses: &[Duration]) {
     if !knows_us() {
         return;
@@ -56,16 +56,16 @@ pub(super) fn kill_marked(wanted: &[u8], pauses: &[Duration]) {
     }
 }
 
-/// Whether the list of processes calls us by our own number. One of another namespace, as it is seen in a sandbox that has
-/// not mounted its own, names others by numbers that here are somebody else's.
+/// Whether the list of processes shows us under our own id. A sandbox may show the list of another namespace, with
+/// other ids for the same processes.
 pub(super) fn knows_us() -> bool {
     let mut room = [MaybeUninit::uninit(); LONGEST];
     let name = readlinkat_raw(CWD, c"/proc/self", &mut room);
     name.is_ok_and(|(name, _)| parse(name) == Some(getpid()))
 }
 
-/// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
-/// whether there was anybody. None when that cannot be said.
+/// Kills the marked processes in the order of their ids, so it also meets most of their new children. Returns whether
+/// there was one; `None` if that is unknown.
 fn kill_found(wanted: &[u8]) -> Option<bool> {
     let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
@@ -82,10 +82,10 @@ fn kill_found(wanted: &[u8]) -> Option<bool> {
     Some(found)
 }
 
-/// Kills one who bore the mark a moment ago.
+/// Kills a process that bore the mark a moment ago.
 ///
-/// The number may be somebody else's by now. So the process is held on to first and then looked at once more: if that is
-/// another one by then, the one held on to is gone, and no signal reaches anybody.
+/// Its id may belong to another process by now. So this opens a pidfd first and then checks the mark once more. If the
+/// id changes its owner later, the signal reaches no process.
 fn kill_if_marked(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
     if pid == getpid() {
         return false;
@@ -98,12 +98,12 @@ fn kill_if_marked(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> 
         // Gives up on a process that we may not kill.
         Ok(held) => pidfd_send_signal(&held, Signal::KILL) != Err(Errno::PERM),
         Err(Errno::SRCH) => true,
-        // Kernels before 5.3 have no such files.
+        // Kernels before 5.3 have no pidfds.
         Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
     }
 }
 
-/// Whether the environment of a process has the mark. One that has ended has none any more.
+/// Whether the environment of a process has the mark. A process that has ended shows no environment.
 fn is_marked(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
     let mut path = [0; LONGEST];
     for (place, byte) in path.iter_mut().zip(name.to_bytes().iter().chain(b"/environ\0")) {
@@ -125,7 +125,7 @@ fn is_marked(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
     }
 }
 
-/// The number of a process, if it is one.
+/// The process id in a name, if it is one.
 pub(super) fn parse(name: &[u8]) -> Option<Pid> {
     let digit = |byte: &u8| byte.is_ascii_digit().then(|| i32::from(byte - b'0'));
     let number = name.iter().try_fold(0_i32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))?;

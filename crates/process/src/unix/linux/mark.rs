@@ -1,8 +1,8 @@
-//! The mark that everything we start bears in its environment, so that it is found again wherever it went.
+//! The mark in the environment of everything we start, by which it is found again anywhere.
 //!
-//! The variable holds a list: what we were started with ourselves, if another one of us did that, and then our own. Each
+//! The variable holds a list: the entries that we inherited, if another such process started us, and then our own. Each
 //! entry is the mark of a [`Children`](crate::Children), 128 random bits, and the number of a start: `0f…e3-7,`. So the
-//! beginning of an entry finds everything that was started through one `Children`, and all of it what one start led to.
+//! beginning of an entry finds everything that one `Children` started, and the whole entry finds what one start led to.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,18 +12,18 @@ use super::random;
 
 /// The name of the variable.
 pub(in crate::unix) const VARIABLE: &str = "OLLM_LIFELINE";
-/// What ends an entry.
+/// The character that ends an entry.
 const END: u8 = b',';
 /// Hexadecimal digits of a mark.
 const DIGITS: usize = 32;
 /// Digits and the dash after them.
 const LENGTH: usize = DIGITS + 1;
-/// An entry that was passed on to us is no longer than this.
+/// The longest inherited entry.
 const LONGEST: usize = LENGTH + 20 + 1;
-/// How many entries are passed on; deeper nesting is not legitimate.
+/// The most entries that are passed on; deeper nesting is not legitimate.
 const MOST: usize = 31;
 
-/// The mark of everything that is started through one `Children`: the beginning of an entry.
+/// The mark of everything that one `Children` starts: the beginning of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark([u8; LENGTH]);
 
@@ -54,7 +54,7 @@ impl Mark {
     }
 }
 
-/// The list for a new program: what was passed on to us, as far as it is a list, and the program's own entry.
+/// The list for a new program: the valid inherited entries, and the program's own entry.
 pub(super) fn list(inherited: Option<&OsStr>, mut entry: Vec<u8>) -> Vec<u8> {
     let inherited = inherited.map_or(&[][..], OsStrExt::as_bytes);
     let mut list: Vec<u8> = inherited
@@ -86,46 +86,48 @@ fn is_number(digits: &[u8]) -> bool {
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     wanted: &'a [u8],
-    place: Place,
+    place: EnvironmentPlace,
 }
 
-/// Where in an environment we are.
+/// The position in an environment.
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    /// So many bytes into a name that is, so far, that of the variable.
+enum EnvironmentPlace {
+    /// This many bytes into a name that so far equals the variable's.
     Name(usize),
-    /// In a variable that is another one.
+    /// In another variable.
     Elsewhere,
-    /// So many bytes into an entry that is, so far, the wanted one.
+    /// This many bytes into an entry that so far equals the wanted one.
     Entry(usize),
-    /// In an entry that is another one.
+    /// In another entry.
     Other,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(wanted: &'a [u8]) -> Self {
-        Self { wanted, place: Place::Name(0) }
+        Self { wanted, place: EnvironmentPlace::Name(0) }
     }
 
-    /// Whether it is found with this next piece.
+    /// Whether the next piece completes the wanted entry.
     pub(super) fn finds(&mut self, piece: &[u8]) -> bool {
         piece.iter().any(|byte| self.step(*byte))
     }
 
     fn step(&mut self, byte: u8) -> bool {
         self.place = match (self.place, byte) {
-            (_, 0) => Place::Name(0),
-            (Place::Name(count), _) => match VARIABLE.as_bytes().get(count) {
-                Some(own) if *own == byte => Place::Name(count + 1),
-                None if byte == b'=' => Place::Entry(0),
-                _ => Place::Elsewhere,
+            (_, 0) => EnvironmentPlace::Name(0),
+            (EnvironmentPlace::Name(count), _) => match VARIABLE.as_bytes().get(count) {
+                Some(own) if *own == byte => EnvironmentPlace::Name(count + 1),
+                None if byte == b'=' => EnvironmentPlace::Entry(0),
+                _ => EnvironmentPlace::Elsewhere,
             },
-            (Place::Elsewhere, _) => Place::Elsewhere,
-            (Place::Entry(count), _) if self.wanted.get(count) == Some(&byte) => Place::Entry(count + 1),
-            (Place::Entry(_) | Place::Other, END) => Place::Entry(0),
-            (Place::Entry(_) | Place::Other, _) => Place::Other,
+            (EnvironmentPlace::Elsewhere, _) => EnvironmentPlace::Elsewhere,
+            (EnvironmentPlace::Entry(count), _) if self.wanted.get(count) == Some(&byte) => {
+                EnvironmentPlace::Entry(count + 1)
+            }
+            (EnvironmentPlace::Entry(_) | EnvironmentPlace::Other, END) => EnvironmentPlace::Entry(0),
+            (EnvironmentPlace::Entry(_) | EnvironmentPlace::Other, _) => EnvironmentPlace::Other,
         };
-        matches!(self.place, Place::Entry(count) if count == self.wanted.len())
+        matches!(self.place, EnvironmentPlace::Entry(count) if count == self.wanted.len())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Mapped memory: stacks for new processes, and the table that is shared with the guard.
+//! Mapped memory: stacks for new processes, and the table shared with the guard.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -8,9 +8,10 @@ use libc::{
     c_int, c_void,
 };
 
-/// Room for a stack. The deepest user is `execve` of the C library; signals are blocked, so no handler runs on it.
+/// Bytes of a stack. Its deepest user is `execve` of the C library; signals are blocked, so no handler runs on it.
 const STACK: usize = 64 * 1024;
-/// Unmapped below the stack, so that running over it is a fault and not damage; a page on every machine.
+/// Unmapped memory below the stack, so that an overflow is a fault and does no damage; at least one page on every
+/// machine.
 const FENCE: usize = 64 * 1024;
 
 /// A private mapping that serves as the stack of a new process.
@@ -47,7 +48,7 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Readable and writable memory that stays one and the same in a forked process.
+    /// Readable and writable memory that stays shared with a forked process.
     pub(super) fn shared(length: usize) -> io::Result<Self> {
         Self::new(length, PROT_READ | PROT_WRITE, MAP_SHARED)
     }
@@ -74,7 +75,7 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nobody borrows from it any more when its owner is dropped.
+        // SAFETY: the mapping is ours, and nothing borrows from it any more when its owner is dropped.
         unsafe { libc::munmap(self.base.as_ptr(), self.length) };
     }
 }

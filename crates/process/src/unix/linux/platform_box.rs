@@ -1,4 +1,5 @@
-//! A box that is ready: namespaces with their mounts, or Landlock rules, and what a new process needs to enter it.
+//! A finished box: namespaces with their mounts, or Landlock rules, and the values that a new process needs to enter
+//! it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,14 +10,14 @@ use std::path::{Path, PathBuf};
 use super::box_enter::BoxEntry;
 use super::box_filter::SystemCallFilter;
 use super::box_landlock;
-use super::box_mounts::mount_all;
+use super::box_mounts::{MountFailure, MountStage, mount_all};
 use super::box_namespace::Namespaces;
 use super::box_plan::MountPlan;
 use super::box_watch::Watch;
 use super::random;
 use crate::{BoxMeans, BoxRules, WatchedAccess};
 
-/// What the kernel keeps of a box.
+/// The kernel objects of a box.
 #[derive(Debug)]
 pub(crate) struct PlatformBox {
     namespaces: Option<Namespaces>,
@@ -24,22 +25,28 @@ pub(crate) struct PlatformBox {
     filter: Option<SystemCallFilter>,
     watch: Option<Watch>,
     temporary: Option<TemporaryFolder>,
+    drops: bool,
 }
 
 impl PlatformBox {
-    /// Makes a box by these means; what cannot be held comes with it.
+    /// The version of the kernel's Landlock, if it has one.
+    pub(crate) fn landlock_version() -> Option<i64> {
+        box_landlock::version().ok()
+    }
+
+    /// Makes a box by these means; also returns the rules that it cannot enforce.
     pub(crate) fn new(means: BoxMeans, rules: &BoxRules) -> Result<(Self, Vec<String>), String> {
         let temporary = rules.temporary.as_deref().map(TemporaryFolder::new).transpose();
         let temporary = temporary.map_err(|error| format!("no temporary folder can be made: {error}"))?;
         let mut rules = rules.clone();
-        // Most of what is protected is not there, and links are resolved more than once.
+        // Most protected paths do not exist. They are removed here because links are resolved several times.
         rules.read_only.retain(|path| fs::symlink_metadata(path).is_ok());
         if let (Some(writable), Some(temporary)) = (&mut rules.writable, &temporary) {
             writable.push(temporary.0.clone());
         }
         let rules = &rules;
         let (namespaces, file, notes, watch) = match means {
-            // Only Landlock limits what can be read, and only mounts hold what lies below a folder that it allows.
+            // Only Landlock limits reading, and only mounts protect paths below a folder that Landlock allows.
             BoxMeans::Namespaces if rules.readable.is_some() => {
                 let (read_only, hidden) = (rules.read_only.clone(), rules.hidden.clone());
                 let mounts = BoxRules { read_only, hidden, ..BoxRules::default() };
@@ -50,12 +57,13 @@ impl PlatformBox {
             BoxMeans::Namespaces => (Some(with_mounts(rules)?), box_landlock::scope(), Vec::new(), None),
             BoxMeans::Landlock => {
                 let (file, notes) = box_landlock::rules(rules)?;
-                // A box holds without being watched, too.
+                // A box works without a watch, too.
                 (None, Some(file), notes, Watch::new(rules, &[]).ok().flatten())
             }
         };
         let filter = SystemCallFilter::new(rules)?;
-        Ok((Self { namespaces, rules: file, filter, watch, temporary }, notes))
+        let drops = rules.readable.is_some();
+        Ok((Self { namespaces, rules: file, filter, watch, temporary, drops }, notes))
     }
 
     pub(crate) fn temporary(&self) -> Option<&Path> {
@@ -71,13 +79,14 @@ impl PlatformBox {
         BoxEntry {
             namespaces: namespaces.map(|made| (made.user().as_raw_fd(), made.mount().as_raw_fd())),
             rules: self.rules.as_ref().map(AsRawFd::as_raw_fd),
+            drops: self.drops,
             filter: self.filter.as_ref(),
             watch: self.watch.as_ref().map(Watch::entry),
         }
     }
 }
 
-/// A folder that only we can enter, and that goes with all that is in it.
+/// A folder that only we can enter, removed with everything in it.
 #[derive(Debug)]
 struct TemporaryFolder(PathBuf);
 
@@ -93,7 +102,7 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // What a program closed to us stays.
+        // Folders that a program closed to us are left behind.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -101,9 +110,13 @@ impl Drop for TemporaryFolder {
 fn with_mounts(rules: &BoxRules) -> Result<Namespaces, String> {
     let plan = MountPlan::new(rules).map_err(|error| error.to_string())?;
     let namespaces = Namespaces::new()?;
-    mount_all(&plan, namespaces.user(), namespaces.mount()).map_err(|failure| match failure.place.as_str() {
-        "" => format!("the kernel allows no mounts in a user namespace: {}", failure.error),
-        place => format!("the kernel allows no mount at `{place}`: {}", failure.error),
+    mount_all(&plan, namespaces.user(), namespaces.mount()).map_err(|MountFailure { stage, error }| match stage {
+        MountStage::Entering => format!("the kernel allows no mounts in a user namespace: {error}"),
+        MountStage::Closing => format!("mount namespaces in the box cannot be forbidden: {error}"),
+        MountStage::Step(index) => {
+            let place = plan.steps.get(index).map(|step| step.place.to_string_lossy()).unwrap_or_default();
+            format!("the kernel allows no mount at `{place}`: {error}")
+        }
     })?;
     Ok(namespaces)
 }

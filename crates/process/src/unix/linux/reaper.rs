@@ -1,21 +1,22 @@
-//! A reaper: a process between us and a program that stays, made for one program and gone with it; `reaper_main` is what it runs.
+//! A reaper: a process between us and a program that stays. Each reaper serves one program and ends with it;
+//! `reaper_main` is its code.
 //!
-//! It is a subreaper, so every descendant of the program that loses its parent comes to it, whatever became of its group,
-//! its session and its environment. When the program ends, or we do, in whichever way, it kills its children until there
-//! are none.
+//! It is a subreaper: all descendants of the program that lose their parent come to it, in any group, session and
+//! environment. At the end of the program, or at ours, it kills its children until none is left.
 //!
-//! # Whose the program's number is
+//! # The owner of the program's id
 //!
-//! The program is the reaper's child. The reaper alone signals it and reaps it, on one thread, so no signal of it can go to
-//! a stranger who got the number after the program; we order signals, and never send one ourselves. Before it reaps the
-//! program it takes the group out of the guard's table, as we do for the programs that we reap. The reaper's own number is
-//! ours until we reap it, which only this file and `orphans` do.
+//! The program is the reaper's child. Only the reaper signals and reaps it, on one thread, so no signal can reach
+//! another process that got the same id later. We only send commands to the reaper. Before it reaps the program, it
+//! takes the group out of the guard's table, as we do for the programs that we reap. The reaper's own id stays valid
+//! until we reap it, which only this file and `orphans` do.
 //!
 //! # Signals from others
 //!
-//! A process that may signal us may signal a reaper. We wake a stopped one whenever we command it or wait for it, and so does the
-//! kernel when we die. One that was killed takes its program along (parent-death signal); the rest of the program's descendants
-//! are then known by their group and their mark only, as those of a job are (`orphans`, and the guard).
+//! A process that may signal us may also signal a reaper. We continue a stopped reaper when we command it or wait for
+//! it; the kernel does so when we die. A killed reaper takes its program along (parent-death signal). The program's
+//! other descendants are then found only by their group and their mark, like those of a job. (See `orphans`, and the
+//! guard.)
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -38,32 +39,32 @@ use crate::unix::Started;
 use crate::unix::pipes::{Pipes, clear_of_stdio};
 use crate::{End, Job, Stage};
 
-/// How long a program may take to start: to be found and opened, on whichever disk.
+/// How long a program may take to start, including look-up and opening on a slow disk.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// How long we wait ourselves for a reaper that was told to end; longer than it is in a hurry.
+/// How long we ourselves wait for a reaper to end after the request; longer than the time in which it kills often.
 const LAST_WAIT: Duration = Duration::from_millis(300);
-/// After so long a reaper that tells nothing may have been stopped.
+/// A reaper that is silent for this long may have been stopped.
 const TURN: Duration = Duration::from_millis(100);
 
-/// A program and its reaper. Dropped, both end, and all descendants of the program.
+/// A program and its reaper. Dropping it ends both, and all descendants of the program.
 #[derive(Debug)]
 pub(in crate::unix) struct Reaper {
     program: Pid,
-    /// What is there until the end is known.
+    /// The connection, until the end of the program is known.
     connection: Option<ReaperConnection>,
 }
 
 #[derive(Debug)]
 struct ReaperConnection {
     reaper: Pid,
-    /// Carries commands one way and events the other way. Either side sees when the other one is gone.
+    /// Carries commands one way and events the other way. Each side sees when the other one has exited.
     line: OwnedFd,
-    /// The guard's note of the program's group.
+    /// The entry of the program's group in the guard's table.
     slot: Slot,
 }
 
 impl Reaper {
-    /// Starts a program below a reaper of its own.
+    /// Starts a program below its own reaper.
     pub(in crate::unix) fn start(launcher: &Launcher, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Self> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
         slot.separate_guard();
@@ -85,12 +86,12 @@ impl Reaper {
         Err((Stage::Clone, io::Error::other("its reaper process was killed or did not answer")))
     }
 
-    /// The number of the program.
+    /// The process id of the program.
     pub(in crate::unix) fn id(&self) -> Pid {
         self.program
     }
 
-    /// A file that is readable once the program has ended.
+    /// A file descriptor that is readable once the program has ended.
     pub(in crate::unix) fn exit_file(&self) -> Option<BorrowedFd<'_>> {
         self.connection.as_ref().map(|connection| connection.line.as_fd())
     }
@@ -112,7 +113,7 @@ impl Reaper {
         }
     }
 
-    /// How the program ended, if it has; known only once.
+    /// How the program ended, if it has; returned only once.
     pub(in crate::unix) fn reap(&mut self) -> Option<End> {
         let Some(connection) = &self.connection else {
             return Some(End::Lost);
@@ -126,19 +127,19 @@ impl Reaper {
         Some(end)
     }
 
-    /// Waits for the exit for a while, whatever signals come.
+    /// Waits up to this long for the exit, also through signals.
     pub(in crate::unix) fn await_exit(&self, pause: Duration) {
         if let Some(connection) = &self.connection {
             listen(connection.reaper, &connection.line, pause);
         }
     }
 
-    /// Has the reaper end all descendants that are left, and then itself.
+    /// Makes the reaper end all remaining descendants, and then itself.
     fn shut_down(&mut self) {
         let Some(ReaperConnection { reaper, line, slot }) = self.connection.take() else {
             return;
         };
-        // Also works if another handle of this end is open.
+        // This also works if another handle of this end is open.
         let _ = shutdown(&line, Shutdown::Write);
         wake(reaper);
         let gone = await_hangup(&line, LAST_WAIT);
@@ -159,7 +160,7 @@ fn wake(reaper: Pid) {
     let _ = kill_process(reaper, Signal::CONT);
 }
 
-/// Our end of a line and the reaper's, which is no standard stream.
+/// Our end of a line, and the reaper's end, which is no standard stream.
 fn line() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     Ok((ours, clear_of_stdio(theirs)?))
@@ -169,15 +170,15 @@ fn line() -> io::Result<(OwnedFd, OwnedFd)> {
 fn clone(context: &ReaperContext<'_>) -> io::Result<Pid> {
     let stack = Stack::new()?;
     let blocked = BlockedSignals::all();
-    // No exit signal: nobody who waits for "any child" meets a reaper. SAFETY: without CLONE_VM the new process runs on its
-    // own copy of the stack and of everything that `context` points to, and `reaper_main` only makes system calls.
+    // No exit signal, so a wait for "any child" does not meet a reaper. SAFETY: without CLONE_VM the new process runs
+    // on its own copy of the stack and of all that `context` points to. `reaper_main` only makes system calls.
     let pid = unsafe { libc::clone(reaper_main, stack.top(), 0, std::ptr::from_ref(context).cast_mut().cast()) };
     let failure = io::Error::last_os_error();
     drop(blocked);
     (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)
 }
 
-/// The outcome of the start, unless the reaper died or did not answer.
+/// The result of the start, unless the reaper died or did not answer.
 fn first_event(reaper: Pid, line: &OwnedFd) -> Option<ReaperEvent> {
     listen(reaper, line, BEGINNING);
     match ReaperEvent::receive(line) {
@@ -186,7 +187,7 @@ fn first_event(reaper: Pid, line: &OwnedFd) -> Option<ReaperEvent> {
     }
 }
 
-/// Waits for an event of a reaper, which is woken again and again: its program may stop it at any moment.
+/// Waits for an event of a reaper. It continues the reaper repeatedly, because its program may stop it at any moment.
 fn listen(reaper: Pid, line: &OwnedFd, patience: Duration) {
     let began = Instant::now();
     while let Some(left) = patience.checked_sub(began.elapsed()) {
@@ -197,14 +198,14 @@ fn listen(reaper: Pid, line: &OwnedFd, patience: Duration) {
     }
 }
 
-/// Waits for the first word of a new process; whether there is one.
+/// Waits for the first message of a new process; returns whether it came.
 pub(super) fn listen_once(line: &OwnedFd) -> bool {
     wait(line, PollFlags::IN, BEGINNING)
 }
 
-/// Waits until the other end is closed, which means that the reaper has exited; whether it is.
+/// Waits until the other end is closed, which means that the reaper has exited; returns whether that happened.
 pub(super) fn await_hangup(line: &OwnedFd, patience: Duration) -> bool {
-    // That is told without being asked for.
+    // The kernel reports a hang-up without being asked.
     wait(line, PollFlags::empty(), patience)
 }
 
@@ -219,13 +220,13 @@ fn wait(line: &OwnedFd, what: PollFlags, patience: Duration) -> bool {
     }
 }
 
-/// Kills a reaper that has nothing to do, or does not do it.
+/// Kills a reaper that has nothing to do, or does not respond.
 pub(super) fn end(reaper: Pid) {
     let _ = kill_process(reaper, Signal::KILL);
     reap(reaper);
 }
 
-/// Waits for a reaper that has exited; whether it ended all descendants.
+/// Waits for a reaper that has exited; returns whether it ended all descendants.
 pub(super) fn reap(reaper: Pid) -> bool {
     let number = reaper.as_raw_nonzero().get();
     let mut status = 0;

@@ -1,4 +1,4 @@
-//! What a reaper runs, in a process of its own: it starts the program, adopts its descendants, and ends them all.
+//! The code of a reaper process: it starts the program, adopts its descendants, and ends them all.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -22,22 +22,22 @@ use super::spawn::{Launcher, Plan};
 use crate::Stage;
 use crate::unix::Started;
 
-/// What process lists call a reaper.
+/// The reaper's name in process lists.
 const NAME: &[u8; 16] = b"children-reaper\0";
-/// How long it kills children that keep appearing. It is long, since no other process knows them.
+/// How long it kills children that keep appearing. It is long, because no other process knows them.
 pub(super) const BOUND: Duration = Duration::from_mins(1);
 /// After this time it reports the program's end although descendants are left, and kills less often.
 const HURRY: Duration = Duration::from_millis(200);
 /// How long it waits for an exit before it kills again: during the first moments, and after them.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
-/// The length of what the kernel tells of one signal.
+/// The size of the kernel's record of one signal.
 const NOTE: usize = size_of::<libc::signalfd_siginfo>();
 
-/// What a reaper needs.
+/// The values that a reaper needs.
 pub(super) struct ReaperContext<'a> {
     pub(super) launcher: &'a Launcher,
     pub(super) plan: &'a Plan<'a>,
-    /// Its end of the line; no standard stream.
+    /// Its end of the line; never a standard stream.
     pub(super) line: RawFd,
 }
 
@@ -53,8 +53,8 @@ pub(super) extern "C" fn reaper_main(context: *mut c_void) -> c_int {
     match begin(context) {
         Ok((program, child_exits)) => {
             let place = context.plan.slot.place().map(ptr::from_ref);
-            // SAFETY: the files are nobody else's. From here on nothing is used of what we had but the place, which lies in
-            // shared memory and stays; the rest is on this stack.
+            // SAFETY: no other code uses the files. From here on nothing is used of what we had but the place, which
+            // lies in shared memory and stays. The rest is on this stack.
             let place = unsafe {
                 leave(context.plan.files);
                 ReaperEvent::Started(program).send(&line);
@@ -71,14 +71,14 @@ pub(super) extern "C" fn reaper_main(context: *mut c_void) -> c_int {
     }
 }
 
-/// Exits without running any destructor. Its end of the line stays open until then: once it is closed, the owner waits
-/// for this process, and a stop in between would make it wait forever.
+/// Exits without running any destructor. Its end of the line stays open until then. The owner waits for this process
+/// once the line is closed; a stop of this process in between would make it wait forever.
 fn exit() -> ! {
     // SAFETY: a plain system call.
     unsafe { libc::_exit(0) }
 }
 
-/// Makes a new process a reaper. What fails here is not missed, or shows when the program starts.
+/// Makes a new process a reaper. A failure here either does not matter or shows when the program starts.
 ///
 /// # Safety
 ///
@@ -92,7 +92,7 @@ unsafe fn settle(context: &ReaperContext<'_>) {
         // A stopped reaper continues when we die.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT as c_ulong);
         let [stdin, stdout, stderr] = context.plan.files;
-        // A process that was started without standard streams has none of these among them.
+        // If this process was started without standard streams, none of these files has such a number.
         let mut kept = [context.line, stdin, stdout, stderr, stdin, stdin, stdin];
         for (place, file) in kept.iter_mut().skip(4).zip(context.plan.box_files()) {
             *place = file;
@@ -102,7 +102,7 @@ unsafe fn settle(context: &ReaperContext<'_>) {
     signals::keep_exit_statuses();
 }
 
-/// Closes the streams of the program, and leaves our folder so that it can be removed.
+/// Closes the streams of the program, and leaves our working directory so that it can be removed.
 ///
 /// # Safety
 ///
@@ -117,7 +117,7 @@ unsafe fn leave(files: [RawFd; 3]) {
     }
 }
 
-/// Starts the program; with its number comes a file that is readable when a child has ended.
+/// Starts the program. Returns its id, and a file descriptor that is readable when a child has ended.
 fn begin(context: &ReaperContext<'_>) -> Started<(Pid, OwnedFd)> {
     let set = signals::only(libc::SIGCHLD);
     // SAFETY: the set is valid, and a new file is asked for.
@@ -133,12 +133,12 @@ fn begin(context: &ReaperContext<'_>) -> Started<(Pid, OwnedFd)> {
 /// The program and its descendants.
 struct ReaperLoop<'a> {
     program: Pid,
-    /// The guard's note of the program's group.
+    /// The entry of the program's group in the guard's table.
     place: Option<&'a AtomicI32>,
     line: OwnedFd,
     /// Readable when a child has ended.
     child_exits: OwnedFd,
-    /// How the program ended, once it is reaped.
+    /// How the program ended, after it is reaped.
     end: Option<ReaperEvent>,
     told: bool,
 }
@@ -150,7 +150,7 @@ impl ReaperLoop<'_> {
             match ReaperCommand::receive(&self.line) {
                 Incoming::Nothing => self.rest(),
                 Incoming::Message(ReaperCommand::Ask) => {
-                    // A stopped process takes no signal but this pair.
+                    // A stopped process reacts only to both signals together.
                     self.signal(Signal::TERM);
                     self.signal(Signal::CONT);
                 }
@@ -181,14 +181,14 @@ impl ReaperLoop<'_> {
         }
     }
 
-    /// Signals the program's group, as long as that is its own.
+    /// Signals the program's group, as long as its id is valid.
     fn signal(&self, signal: Signal) {
         if self.end.is_none() {
             let _ = kill_process_group(self.program, signal);
         }
     }
 
-    /// Tells how the program ended, if it has; once.
+    /// Reports how the program ended, if it has; only once.
     fn tell(&mut self) {
         if let Some(end) = self.end.filter(|_| !self.told) {
             end.send(&self.line);
@@ -196,9 +196,9 @@ impl ReaperLoop<'_> {
         }
     }
 
-    /// Reaps all children that have exited; whether any is left.
+    /// Reaps all children that have exited; returns whether any is left.
     fn reap(&mut self) -> bool {
-        // Before the look, so that a later exit makes the file readable again.
+        // This comes before the check, so that a later exit makes the file descriptor readable again.
         let _ = read(&self.child_exits, &mut [0; NOTE]);
         loop {
             let (pid, how) = match first_ended() {
@@ -207,7 +207,7 @@ impl ReaperLoop<'_> {
                 Err(NoChild) => return false,
             };
             if pid == self.program && self.end.is_none() {
-                // Its number is its own until it is reaped below, and nobody signals by it after that.
+                // Its id is valid until it is reaped below, and no signal is sent to that id afterwards.
                 self.signal(Signal::KILL);
                 self.place.inspect(|place| spare(place, pid));
                 self.end = Some(how);
@@ -218,23 +218,23 @@ impl ReaperLoop<'_> {
         }
     }
 
-    /// Waits for the end of a child or an order.
+    /// Waits for the end of a child or a command.
     fn rest(&self) {
         let _ =
             poll(&mut [PollFd::new(&self.child_exits, PollFlags::IN), PollFd::new(&self.line, PollFlags::IN)], None);
     }
 
-    /// Waits for the end of a child, for a while.
+    /// Waits up to this long for the end of a child.
     fn pause(&self, limit: Duration) {
         let limit = Timespec::try_from(limit).unwrap_or_default();
         let _ = poll(&mut [PollFd::new(&self.child_exits, PollFlags::IN)], Some(&limit));
     }
 }
 
-/// There is no child.
+/// There are no children.
 struct NoChild;
 
-/// A child that has ended, and how; it stays unreaped.
+/// A child that has ended, and how. It stays unreaped.
 fn first_ended() -> Result<Option<(Pid, ReaperEvent)>, NoChild> {
     // SAFETY: all zeros are a valid value of this plain structure.
     let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };

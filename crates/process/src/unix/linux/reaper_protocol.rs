@@ -1,4 +1,4 @@
-//! The messages between a reaper and its owner. Neither allocates nor panics: a reaper uses it.
+//! The messages between a reaper and its owner. The code neither allocates nor panics, because a reaper uses it.
 
 use std::os::fd::AsFd;
 
@@ -8,13 +8,13 @@ use rustix::process::Pid;
 
 use crate::{End, Stage};
 
-/// Bytes of the longest message; there are no longer ones.
+/// The length of the longest message in bytes.
 const LENGTH: usize = 9;
-/// All stages, each at the place of its number.
+/// All stages; the index of each is its number in messages.
 const STAGES: [Stage; 8] =
     [Stage::Arguments, Stage::Pipe, Stage::Guard, Stage::Clone, Stage::Chdir, Stage::Limits, Stage::Box, Stage::Exec];
 
-/// What one look at the line found.
+/// The result of one read from the line.
 #[derive(Debug)]
 pub(super) enum Incoming<T> {
     Nothing,
@@ -35,12 +35,12 @@ pub(super) enum ReaperEvent {
     Signalled(i32),
 }
 
-/// What a reaper is to do.
+/// The commands to a reaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReaperCommand {
     /// Ask the program's group to end.
     Ask,
-    /// End it.
+    /// Kill it.
     Kill,
 }
 
@@ -73,7 +73,7 @@ impl ReaperEvent {
         })
     }
 
-    /// How the program ended, if that is what it tells.
+    /// How the program ended, if the event says so.
     pub(super) fn end(self) -> End {
         match self {
             Self::Exited(code) => End::Exited(code),
@@ -101,7 +101,7 @@ fn number(place: usize) -> i32 {
     i32::try_from(place).unwrap_or(-1)
 }
 
-/// A closed line is no error: no reader is left to miss the message.
+/// A closed line is no error, because no reader is left to miss the message.
 fn send_bytes(line: impl AsFd, bytes: &[u8]) {
     while send(&line, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) == Err(Errno::INTR) {}
 }
@@ -112,7 +112,8 @@ fn receive<T>(line: impl AsFd, read: impl FnOnce(&[u8]) -> Option<T>) -> Incomin
         return match recv(&line, &mut room, RecvFlags::DONTWAIT) {
             Ok((0, _)) => Incoming::Closed,
             Ok((count, _)) => room.get(..count).and_then(read).map_or(Incoming::Nothing, Incoming::Message),
-            // Told once, where the other end has gone without hearing us out; what it said comes after that.
+            // The kernel reports this once if the other end closed without reading our messages; its own messages come
+            // after that.
             Err(Errno::INTR | Errno::CONNRESET) => continue,
             Err(Errno::AGAIN) => Incoming::Nothing,
             Err(_) => Incoming::Closed,

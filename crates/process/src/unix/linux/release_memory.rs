@@ -1,9 +1,10 @@
-//! A process that is made from ours begins with a copy of all our memory: pages that both have until one of them writes
-//! there, and that it would keep for its whole life. This gives back what it does not need.
+//! A process that is made from ours begins with a copy of all our memory. Both share each page until one of them writes
+//! to it, and the new process would keep it for its whole life. This code releases the pages that it does not need.
 //!
-//! For reapers, of which there may be many: what we have on our heap and on our stacks. What it runs on itself stays: code
-//! and variables of the program and its libraries, its own stack, what belongs to its thread, and shared memory. Nothing is
-//! unmapped, so that nothing which is touched all the same is missing: it is zero then. Neither allocates nor panics.
+//! It serves reapers, of which there may be many: it releases the copy of our heap and of our stacks. The memory that a
+//! reaper uses itself stays: code and variables of the program and its libraries, its own stack, its thread's data, and
+//! shared memory. Nothing is unmapped, so access to released memory is no fault and reads zeros. The code neither
+//! allocates nor panics.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -12,13 +13,13 @@ use std::ptr;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, read};
 
-/// Bytes of the list of memory that are read at once.
+/// Bytes of the memory list per read.
 const ROOM: usize = 4 * 1024;
 
-/// Below a needed address so much stays: a stack grows down, and what belongs to a thread lies on both sides of it.
+/// This much below a needed address stays: a stack grows down, and a thread's data lies on both sides of its address.
 const MARGIN: usize = 64 * 1024;
 
-/// Gives memory back, except around these addresses: the margin below one and what is mapped with it above.
+/// Releases memory, except around these addresses: the margin below each, and the rest of its mapping above it.
 ///
 /// # Safety
 ///
@@ -39,14 +40,14 @@ pub(super) unsafe fn release_memory(needed: &[usize]) {
         for byte in room.get(..count).unwrap_or_default() {
             if let Some(place) = reader.step(*byte).map(|place| without(place, needed)) {
                 let start = ptr::without_provenance_mut::<c_void>(place.start);
-                // SAFETY: as the caller promised, nobody uses what is there. The mapping itself stays.
+                // SAFETY: as the caller promised, no code uses what is there. The mapping itself stays.
                 unsafe { libc::madvise(start, place.len(), libc::MADV_DONTNEED) };
             }
         }
     }
 }
 
-/// What lies below all needed addresses in a place, in whole pages.
+/// The part of a range below all needed addresses, in whole pages.
 fn without(place: Range<usize>, needed: &[usize]) -> Range<usize> {
     let needed = needed.iter().filter(|address| place.contains(address)).min();
     let end = needed.map_or(place.end, |address| (address / MARGIN * MARGIN).saturating_sub(MARGIN));
@@ -57,24 +58,24 @@ fn without(place: Range<usize>, needed: &[usize]) -> Range<usize> {
 #[derive(Debug, Default)]
 struct MapsReader {
     line: MapsLine,
-    /// Where the file of the line before ends, if it is one.
+    /// The end of the previous line's range, if that line belongs to a file.
     file_end: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct MapsLine {
-    /// The number of the field, from zero; the start and the end of a place are one field each.
+    /// The index of the field; the start and the end of a range are one field each.
     field: usize,
     start: usize,
     end: usize,
-    /// How many of the letters are those of memory that is ours alone to write.
+    /// How many of the letters match private writable memory.
     letters: usize,
     inode: usize,
 }
 
 impl MapsReader {
-    /// The place that a line tells of, once it has ended, if that is memory without a file, and no variables of one: those
-    /// follow upon their file.
+    /// At the end of a line: its range, if it is private memory without a file. Variables of a file are excluded; they
+    /// directly follow their file.
     fn step(&mut self, byte: u8) -> Option<Range<usize>> {
         let line = &mut self.line;
         match (line.field, byte) {

@@ -11,17 +11,17 @@ use libc::{
 
 /// The highest number of a signal.
 const LAST_SIGNAL: c_int = 64;
-/// What a process may well ignore for a while, and not from its beginning on.
+/// Signals that programs often ignore for a while, but rarely from their start.
 const OFTEN_CHANGED: [c_int; 13] =
     [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ];
-/// The kernel's structure of a signal's effect, which begins with the handler; longer than it is on any machine.
+/// The kernel's structure for a signal's action, which begins with the handler; longer than on any machine.
 type Action = [u64; 8];
-/// The default effect without flags.
+/// The default action without flags.
 const DEFAULT: Action = [0; 8];
 /// Bytes of the kernel's set of signals, one bit each.
 const KERNEL_SET: usize = 8;
 
-/// All signals blocked on this thread; the mask from before is back when dropped.
+/// Blocks all signals on this thread; the drop restores the earlier mask.
 #[derive(Debug)]
 pub(super) struct BlockedSignals(sigset_t);
 
@@ -37,7 +37,29 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// Keeps a write to a closed pipe an error on this thread, whatever the process does about `SIGPIPE`, until dropped.
+/// Keeps signals that ask us to end from this thread and the threads that it starts, until dropped. Then they take
+/// effect.
+#[derive(Debug)]
+pub struct SignalShield {
+    before: sigset_t,
+    /// A mask belongs to its thread, and so does this value.
+    _here: PhantomData<*const ()>,
+}
+
+impl SignalShield {
+    /// Raises the shield on this thread.
+    pub fn raise() -> Self {
+        Self { before: mask(SIG_BLOCK, &set_of([SIGTERM, SIGINT, SIGHUP, SIGQUIT])), _here: PhantomData }
+    }
+}
+
+impl Drop for SignalShield {
+    fn drop(&mut self) {
+        mask(SIG_SETMASK, &self.before);
+    }
+}
+
+/// While it lives, a write to a closed pipe on this thread is an error, however `SIGPIPE` is handled.
 #[derive(Debug)]
 pub struct PipeShield {
     before: sigset_t,
@@ -51,7 +73,7 @@ impl PipeShield {
         Self { before: mask(SIG_BLOCK, &only(SIGPIPE)), _here: PhantomData }
     }
 
-    /// Whether a broken pipe would do anything without it: most programs ignore the signal.
+    /// Whether a broken pipe would have any effect without it; most programs ignore the signal.
     pub fn is_needed() -> bool {
         action(SIGPIPE).is_none_or(|action| action.sa_sigaction != libc::SIG_IGN)
     }
@@ -70,8 +92,9 @@ impl Drop for PipeShield {
     }
 }
 
-/// Gives signals their default effect and blocks none. For a new process, before it becomes the program: what is
-/// ignored or blocked would stay so in the program. Effects come first, so that no handler of ours runs over there.
+/// Gives signals their default action and blocks none. A new process calls it before it becomes the program, which
+/// would otherwise inherit ignored and blocked signals. Actions come first, so that no handler of ours runs in the new
+/// process.
 pub(super) fn reset(signals: &[c_int]) {
     for signal in signals {
         kernel_action(*signal, Some(&DEFAULT), None);
@@ -79,8 +102,8 @@ pub(super) fn reset(signals: &[c_int]) {
     mask(SIG_SETMASK, &empty());
 }
 
-/// The signals that a new process resets: those that do not have their default effect now, and those that often lose it
-/// later. To reset all of them in each new process would cost a hundredth of its start.
+/// The signals that a new process resets: those without their default action now, and those that often lose it later.
+/// Resetting all of them would cost a hundredth of each start.
 pub(super) fn to_reset() -> Vec<c_int> {
     let is_changed = |signal: &c_int| {
         let mut action = DEFAULT;
@@ -91,8 +114,8 @@ pub(super) fn to_reset() -> Vec<c_int> {
     OFTEN_CHANGED.into_iter().chain(others.filter(is_changed)).collect()
 }
 
-/// Sets or reads an effect. Not through the C library, which hides two signals of its own that can be ignored like all
-/// others; signals that cannot be changed are refused without effect.
+/// Sets or reads an action. It bypasses the C library, which hides two of its own signals that can also be ignored. For
+/// signals that cannot be changed, the kernel refuses without effect.
 fn kernel_action(signal: c_int, new: Option<&Action>, old: Option<&mut Action>) {
     let new = new.map_or(ptr::null(), |action| action.as_ptr());
     let old = old.map_or(ptr::null_mut(), |action| action.as_mut_ptr());
@@ -100,7 +123,7 @@ fn kernel_action(signal: c_int, new: Option<&Action>, old: Option<&mut Action>) 
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, KERNEL_SET) };
 }
 
-/// Undoes an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.
+/// Undoes an inherited setting to ignore `SIGCHLD`, under which the kernel discards exit statuses.
 pub(super) fn keep_exit_statuses() {
     let Some(mut action) = action(SIGCHLD) else {
         return;
@@ -120,17 +143,17 @@ pub(in crate::unix) fn let_signals_through() {
     mask(SIG_SETMASK, &empty());
 }
 
-/// Whether a signal does to us what it does to a process that never thought of it.
+/// Whether a signal has its default action in this process.
 pub(super) fn has_default_effect(signal: c_int) -> bool {
     action(signal).is_some_and(|action| action.sa_sigaction == SIG_DFL)
 }
 
-/// What is blocked on this thread.
+/// The blocked signals of this thread.
 pub(super) fn current_mask() -> sigset_t {
     mask(SIG_BLOCK, &empty())
 }
 
-/// What a signal does to us.
+/// The action of a signal in this process.
 fn action(signal: c_int) -> Option<libc::sigaction> {
     let mut current = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: only reads the action into the room given for it.
@@ -139,7 +162,7 @@ fn action(signal: c_int) -> Option<libc::sigaction> {
     (read == 0).then(|| unsafe { current.assume_init() })
 }
 
-/// Changes the mask of this thread; returns the one from before.
+/// Changes the mask of this thread; returns the earlier one.
 pub(super) fn mask(how: c_int, set: &sigset_t) -> sigset_t {
     let mut before = empty();
     // SAFETY: both sets are valid for the call, and `how` is one of the three known ways.

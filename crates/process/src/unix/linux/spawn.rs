@@ -1,8 +1,8 @@
 //! A new process that borrows our memory and waits with us until it becomes the program.
 //!
-//! `fork` copies the page tables, which costs more the more memory we use. Here parent and child share memory and the
-//! parent sleeps until the child has called `execve` or `_exit`, as in `vfork`; unlike `posix_spawn` this leaves room to
-//! set the parent-death signal, the limits and the guard's note in the child.
+//! `fork` copies the page tables, which costs more the more memory we use. Here parent and child share memory, and the
+//! parent sleeps until the child has called `execve` or `_exit`, as in `vfork`. Unlike `posix_spawn`, this allows
+//! setting the parent-death signal, the limits and the guard's entry in the child.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getcwd, getpid, getrlimit, setrlimit, waitid};
 
 use super::box_enter::BoxEntry;
+use super::box_streams::{OuterStream, outer_streams};
 use super::guard::{Guard, Slot};
 use super::mark;
 use super::memory::Stack;
@@ -36,7 +37,7 @@ const NOT_STARTED: c_int = 127;
 #[derive(Debug)]
 pub(in crate::unix) struct Launcher {
     stack: Stack,
-    /// Signals that programs would not get with their default effect.
+    /// Signals that programs would not get with their default action.
     signals: Vec<c_int>,
 }
 
@@ -56,12 +57,13 @@ impl Launcher {
     /// Starts the program of a job in our own group, on our own streams and terminal.
     pub(in crate::unix) fn attach(&self, job: &Job, guard: &Arc<Guard>) -> Started<Leader> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
-        let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
+        let mut words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
+        words.streams = job.process_box.iter().flat_map(|made| outer_streams(made.rules())).collect();
         let (pid, pidfd) = self.start(&self.plan(&words, job, &slot, None))?;
         Ok(Leader { pid, pidfd, gone: false, slot: Some(slot) })
     }
 
-    /// All that a new process needs to become the program; without pipes it shares our streams and our session.
+    /// Everything that a new process needs to become the program; without pipes it shares our streams and our session.
     pub(super) fn plan<'a>(
         &'a self,
         words: &'a ExecArguments,
@@ -76,6 +78,7 @@ impl Launcher {
             cwd: words.cwd.as_ref().map_or(ptr::null(), |cwd| cwd.as_ptr()),
             files: pipes.map_or([0, 1, 2], |pipes| numbers(&pipes.theirs)),
             attached: pipes.is_none(),
+            streams: &words.streams,
             limits: &words.limits,
             box_entry: job.process_box.as_ref().map(|made| made.inner.entry()),
             slot,
@@ -84,7 +87,7 @@ impl Launcher {
         }
     }
 
-    /// Starts the program as a child of the calling process, which may be a new one: this allocates nothing.
+    /// Starts the program as a child of the calling process, which may be a new one. It allocates nothing.
     pub(super) fn start(&self, plan: &Plan<'_>) -> Started<(Pid, Option<OwnedFd>)> {
         let parent = getpid().as_raw_nonzero().get();
         let (pid, pidfd) = self.clone(&CloneContext { plan, parent }).map_err(|error| (Stage::Clone, error))?;
@@ -107,38 +110,40 @@ impl Launcher {
     }
 
     fn clone_with(&self, birth: &CloneContext<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
-        // SAFETY: `become_program` uses nothing but its stack and what `birth` points to, and never returns; all of that
-        // outlives the call.
+        // SAFETY: `become_program` uses only its stack and the values that `birth` points to, and never returns; all of
+        // that outlives the call.
         unsafe { vfork(&self.stack, become_program, ptr::from_ref(birth).cast_mut().cast(), flags) }
     }
 }
 
-/// What the child is given.
+/// The values for the child.
 struct CloneContext<'a> {
     plan: &'a Plan<'a>,
     parent: pid_t,
 }
 
-/// All that the child needs, ready before it exists.
+/// Everything that the child needs, prepared before it exists.
 pub(super) struct Plan<'a> {
     program: *const c_char,
     argv: *const *const c_char,
     envp: *const *const c_char,
-    /// Null to stay where we are.
+    /// Null to keep the present working directory.
     cwd: *const c_char,
     pub(super) files: [RawFd; 3],
     /// Whether it stays in our session, group and terminal.
     attached: bool,
+    /// Our streams that must be reopened in its box.
+    streams: &'a [OuterStream],
     limits: &'a [(Resource, Rlimit)],
     box_entry: Option<BoxEntry<'a>>,
     pub(super) slot: &'a Slot,
     signals: &'a [c_int],
-    /// Where the child says which stage failed, and with which error number.
+    /// The stage that failed in the child, and its error number.
     failure: Cell<Option<(Stage, i32)>>,
 }
 
 impl Plan<'_> {
-    /// The files by which the program gets into its box.
+    /// The files that the program needs to enter its box.
     pub(super) fn box_files(&self) -> impl Iterator<Item = RawFd> {
         self.box_entry.iter().flat_map(BoxEntry::files)
     }
@@ -155,7 +160,7 @@ extern "C" fn become_program(birth: *mut c_void) -> c_int {
     unsafe { libc::_exit(NOT_STARTED) }
 }
 
-/// Returns only to say what failed.
+/// Returns only if a step failed.
 ///
 /// # Safety
 ///
@@ -163,11 +168,11 @@ extern "C" fn become_program(birth: *mut c_void) -> c_int {
 unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible, (Stage, i32)> {
     // SAFETY: as the caller promised; all are system calls on arguments that are valid while `plan` is.
     unsafe {
-        // A session of its own comes with a group of its own, and without our terminal: nobody whom a person runs there
-        // may read what they type, or type in their place.
+        // A new session comes with a new group, and without our terminal. So the program can neither read what a person
+        // types there, nor type in their place.
         let session = if plan.attached { libc::getpid() } else { libc::setsid() };
         check(Stage::Clone, session)?;
-        // It bears the number of the process that leads it.
+        // The group's id is that of its leading process.
         plan.slot.enter(session);
         check(Stage::Clone, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
         if libc::getppid() != parent {
@@ -177,11 +182,14 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible,
         for (target, file) in (0..).zip(plan.files) {
             check(Stage::Pipe, libc::dup2(file, target))?;
         }
-        // Files of ours that lack the flag, inherited or foreign, are none of the program's business. Kernels that do
-        // not know this call leave them open.
+        // The program must not get files of ours without the close-on-exec flag, inherited or foreign. Kernels without
+        // this call leave them open.
         libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
         let in_box = |error| (Stage::Box, error);
         plan.box_entry.as_ref().map_or(Ok(()), |entry| entry.join()).map_err(in_box)?;
+        for stream in plan.streams {
+            stream.reopen().map_err(|error| in_box(error.raw_os_error()))?;
+        }
         if !plan.cwd.is_null() {
             check(Stage::Chdir, libc::chdir(plan.cwd))?;
         }
@@ -214,6 +222,8 @@ pub(super) struct ExecArguments {
     envp: List,
     cwd: Option<CString>,
     limits: Vec<(Resource, Rlimit)>,
+    /// Empty if the program gets pipes as its streams.
+    streams: Vec<OuterStream>,
 }
 
 impl ExecArguments {
@@ -238,13 +248,13 @@ impl ExecArguments {
             }
         }
         envp.push(CString::new(slot.variable(passed_on.as_deref()))?);
-        // Whoever enters a box is at its root first.
+        // A program that enters a box starts at the root of the box.
         let cwd = match &job.cwd {
             None if job.process_box.is_some() => Some(Ok(getcwd(Vec::new())?)),
             cwd => cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory")),
         };
         let (argv, envp) = (List::new(argv), List::new(envp));
-        Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits) })
+        Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits), streams: Vec::new() })
     }
 }
 
@@ -256,7 +266,7 @@ fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         return Err(invalid(&format!("`{}` cannot be the name of an environment variable", name.display())));
     }
-    // One byte more is for the zero at the end.
+    // The additional byte is for the zero at the end.
     let mut pair = Vec::with_capacity(name.len() + value.len() + 2);
     pair.extend_from_slice(name.as_bytes());
     pair.push(b'=');
@@ -268,7 +278,7 @@ fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Strings, with pointers to all of them and the null pointer that ends such a list.
+/// Strings, with pointers to all of them and a final null pointer.
 struct List {
     pointers: Vec<*const c_char>,
     _words: Vec<CString>,
@@ -284,7 +294,7 @@ fn numbers(ends: &Streams) -> [RawFd; 3] {
     [&ends.stdin, &ends.stdout, &ends.stderr].map(AsRawFd::as_raw_fd)
 }
 
-/// The limits for the kernel, none above what we may grant. A bounded program dumps no core.
+/// The limits for the kernel, none above our own maximum. A limited program dumps no core.
 fn kernel_limits(limits: &Limits) -> Vec<(Resource, Rlimit)> {
     if !limits.bounds_resources() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A new process that borrows our memory, as `vfork` makes one, with a stack of its own.
+//! A new process that borrows our memory, as with `vfork`, but with its own stack.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -9,8 +9,8 @@ use rustix::process::Pid;
 use super::memory::Stack;
 use super::signals::BlockedSignals;
 
-/// Runs `main` in a new process; returns once that has become a program or has ended. With `CLONE_PIDFD` among the flags
-/// comes a file that tells its end, where the kernel has that.
+/// Runs `main` in a new process; returns once that has become a program or has ended. If the flags contain
+/// `CLONE_PIDFD` and the kernel supports it, also returns a pidfd.
 ///
 /// # Safety
 ///
@@ -21,11 +21,11 @@ pub(super) unsafe fn vfork(
     context: *mut c_void,
     flags: c_int,
 ) -> io::Result<(Pid, Option<OwnedFd>)> {
-    // Kernels before CLONE_PIDFD ignore the flag and leave this as it is.
+    // Kernels before CLONE_PIDFD ignore the flag and leave this unchanged.
     let mut pidfd: RawFd = -1;
     let blocked = BlockedSignals::all();
-    // SAFETY: the child runs on a stack of its own, on which nobody else runs, because we sleep (CLONE_VFORK) until it has
-    // left our memory. Signals are blocked, so no handler of ours runs in the child. The rest is the caller's promise.
+    // SAFETY: the child alone runs on its stack, because we sleep (CLONE_VFORK) until it has left our memory. Signals
+    // are blocked, so no handler of ours runs in the child. The rest is the caller's promise.
     let pid =
         unsafe { libc::clone(main, stack.top(), CLONE_VM | CLONE_VFORK | SIGCHLD | flags, context, &raw mut pidfd) };
     let failure = io::Error::last_os_error();

@@ -1,13 +1,13 @@
-//! What an agent can be told, and how it is said.
+//! What an agent can be told, and in which form.
 
-/// What an agent can be told at one event, and how.
+/// What an agent can be told at one event, and in which form.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
     /// That it need not ask a person.
     pub allow: Way,
     /// That a person must be asked.
     pub ask: Way,
-    /// That it must not happen; after the fact, that the model did wrong; at the end of a turn, that it must go on.
+    /// A refusal. After the fact, it tells the model that it did wrong; at the end of a turn, that it must go on.
     pub block: Way,
     /// That the turn ends.
     pub halt: Way,
@@ -23,23 +23,23 @@ pub struct Capabilities {
     pub message: Way,
 }
 
-/// How something is said.
+/// The form of a message to an agent.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
-    /// It cannot be said.
+    /// The agent cannot be told.
     No,
-    /// By fields of a JSON object on standard output. The first field is the one that decides.
+    /// Fields of a JSON object on standard output. The first field is the one that decides.
     Json(Form),
-    /// By exit status 2, with the reason on standard error.
+    /// Exit status 2, with the reason on standard error.
     Status,
-    /// By plain text on standard output.
+    /// Plain text on standard output.
     Text,
 }
 
-/// Fields of an answer, each at its path.
+/// Fields of an answer, each with its path.
 pub type Form = &'static [(&'static str, Part)];
 
-/// What stands in a field of an answer.
+/// The value of a field in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// This word.
@@ -48,7 +48,7 @@ pub enum Part {
     Flag(bool),
     /// The agent's name of the event.
     Event,
-    /// Why.
+    /// The reason.
     Reason,
     /// Context or a message.
     Text,
@@ -56,21 +56,23 @@ pub enum Part {
     Args,
     /// The result.
     Result,
+    /// The result as text.
+    ResultText,
     /// A list of tools.
     Tools,
-    /// Whether any tool is left.
+    /// Whether any tools are left.
     ToolMode,
 }
 
 impl Way {
-    /// Whether it can be said at all.
+    /// Whether the agent can be told this at all.
     pub fn is_possible(self) -> bool {
         !matches!(self, Way::No)
     }
 }
 
 impl Capabilities {
-    /// Nothing can be said; the event is only told.
+    /// The agent cannot be told anything; it only informs us.
     pub const NONE: Capabilities = Capabilities {
         allow: Way::No,
         ask: Way::No,

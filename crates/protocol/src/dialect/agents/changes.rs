@@ -1,4 +1,4 @@
-//! Files that a finished call of a tool changed: most agents have no event of their own for that.
+//! Finds the files that a finished tool call changed, because most agents have no event for that.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use crate::tool::table::APPLY_PATCH;
 use crate::tool::{Effect, declared, patched_files};
 
 impl AgentDialect {
-    /// The events of files that a request tells of, as far as the agent is not asked to tell them by events of their own.
+    /// The file events in a request, unless the agent sends file events itself.
     ///
-    /// A tool that writes a file edited it: that it was new is only known from a patch.
+    /// A file that a write tool wrote counts as edited: only a patch says whether a file was new.
     pub fn file_events(&self, request: &Request) -> Vec<Event> {
         let call = &request.event;
         if call.kind != EventKind::AfterTool || self.tells_files() || failed(call) {
@@ -24,23 +24,23 @@ impl AgentDialect {
         changes.map(|(kind, path)| file_event(call, kind, path)).collect()
     }
 
-    /// Whether it is told to ask us at an event of its own about files.
+    /// Whether we are registered for file events of the agent.
     pub fn tells_files(&self) -> bool {
         self.events.iter().any(|event| event.kind.is_file() && self.asks_at(event))
     }
 }
 
-/// The same moment, with the number of the call.
+/// A file event at the same time as a call, with the call's id.
 fn file_event(call: &Event, kind: EventKind, path: &str) -> Event {
     let kept = COMMON.iter().map(|(name, _)| *name).chain(["call_id"]);
     let kept = kept.filter_map(|name| Some((name, call.data.get(name)?.clone())));
     Event::unchecked(kind, kept.chain([("path", path.into())]))
 }
 
-/// The files that a call changed for certain, as its tool declares it.
+/// The files that a call certainly changed, according to its tool's declaration.
 fn changes(call: &Event) -> Vec<(EventKind, &str)> {
     let Some(tool) = call.text("tool_name").and_then(declared) else { return Vec::new() };
-    // A patch says what becomes of each of its files; that they are listed beside it says less.
+    // A patch says what happens to each file, which is more than a list of files beside it.
     let is_patch = tool.name == APPLY_PATCH.name;
     let is_meant = |effect: Effect| !is_patch || effect == Effect::AppliesPatch;
     let effects = call.effects().into_iter().filter(|found| found.sure && is_meant(found.effect));
@@ -54,7 +54,7 @@ fn changes(call: &Event) -> Vec<(EventKind, &str)> {
         .collect()
 }
 
-/// Whether a call came back with an error, wherever its agent says so.
+/// Whether a call ended with an error, in any agent's format.
 fn failed(call: &Event) -> bool {
     let is_error = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
     let result = call.data.get("result");

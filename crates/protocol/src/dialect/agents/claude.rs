@@ -1,24 +1,25 @@
 //! Claude Code.
 //!
-//! A refusal is a nested `deny` before a tool, and `decision: "block"` elsewhere. `continue: false` by itself lets the tool
-//! run and then ends the turn, so what halts before a tool denies it as well.
+//! Before a tool, a refusal is a nested `deny`; elsewhere it is `decision: "block"`. `continue: false` alone lets the
+//! tool run and then ends the turn. So a halt before a tool also denies the tool.
 
 use std::time::Duration;
 
 use super::Part::{Event, Flag, Reason, Word};
 use super::forms::{
     COMPACTED, DECISION_BLOCK, FILE, HALT, HALT_BLOCKED, NESTED_ALLOW, NESTED_ASK, NESTED_BEHAVIOR_ALLOW,
-    NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
-    UPDATED_INPUT, UPDATED_OUTPUT,
+    NESTED_BEHAVIOR_DENY, NESTED_BEHAVIOR_HALT, NESTED_BEHAVIOR_MODIFY, NESTED_CONTEXT, NESTED_DENY, NOTIFICATION,
+    PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT, UPDATED_OUTPUT,
 };
-use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static CLAUDE: AgentDialect = AgentDialect {
     name: "claude",
     title: "Claude Code",
-    checked: "2.1.325, the client itself at PreToolUse; else its reference of 2026-08",
+    checked: "2.1.328, the client itself at PreToolUse; else its reference of 2026-08",
     event_fields: &["hook_event_name"],
     events: EVENTS,
     fields: &[],
@@ -29,6 +30,11 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
     timeout: Some(Duration::from_mins(10)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Claude Code",
+        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".claude.json"],
+        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".mcp.json"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["claude"],
@@ -53,14 +59,14 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
             "SubagentStop",
             "Stop",
         ],
-        taste: Taste::PLAIN_OR_MARKED,
+        taste: SettingsSyntax::PLAIN_OR_MARKED,
         review: None,
         project_variables: &["CLAUDE_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".claude/settings.json"],
             project: &[".claude/settings.local.json", ".claude/settings.json"],
             form: WrittenForm::Groups,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },
@@ -74,14 +80,14 @@ const HALT_CALL: Way = Way::Json(&[
     ("hookSpecificOutput.hookEventName", Event),
 ]);
 
-/// A person can be told something at every event.
+/// Events at which the person gets messages; that is possible at every event.
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
-/// Events that `continue: false` by itself lets happen, as it does a call.
+/// Events that happen in spite of `continue: false`, as a call does.
 const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT_BLOCKED, ..TOLD };
-/// Events after the fact, and the end of a turn, which would go on if it were blocked as well.
+/// Events after the fact, and the end of a turn, which would go on if it were also blocked.
 const ENDS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
-/// Events that only the exit status refuses.
+/// Events that only the exit status can refuse.
 const BY_STATUS: Capabilities = Capabilities { block: Way::Status, halt: HALT, ..TOLD };
 
 const CALL: Capabilities = Capabilities {
@@ -107,7 +113,13 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new(
         "PermissionRequest",
         EventKind::ApprovalRequest,
-        Capabilities { allow: NESTED_BEHAVIOR_ALLOW, block: NESTED_BEHAVIOR_DENY, ..TOLD },
+        Capabilities {
+            allow: NESTED_BEHAVIOR_ALLOW,
+            block: NESTED_BEHAVIOR_DENY,
+            halt: NESTED_BEHAVIOR_HALT,
+            modify: NESTED_BEHAVIOR_MODIFY,
+            ..TOLD
+        },
     )
     .with(&[PERMISSION]),
     AgentEvent::new("PermissionDenied", EventKind::Custom, TOLD),
@@ -125,7 +137,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("SubagentStop", EventKind::SubagentStop, ENDS).with(&[STOP]),
     AgentEvent::new("TaskCreated", EventKind::Custom, BLOCKS),
     AgentEvent::new("TaskCompleted", EventKind::Custom, BY_STATUS),
-    // Context added here would make the agent go on, which nobody asked for.
+    // Context added here would make the agent go on unasked.
     AgentEvent::new("Stop", EventKind::AfterAgent, ENDS).with(&[STOP]),
     AgentEvent::new("StopFailure", EventKind::Error, TOLD).with(&[ERROR]),
     AgentEvent::new("TeammateIdle", EventKind::Custom, BY_STATUS),
@@ -136,7 +148,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("FileChanged", EventKind::FileEdited, TOLD).with(&[FILE]).only(Pick::Marked("event", "change")),
     AgentEvent::new("FileChanged", EventKind::FileCreated, TOLD).with(&[FILE]).only(Pick::Marked("event", "add")),
     AgentEvent::new("FileChanged", EventKind::FileDeleted, TOLD).with(&[FILE]).only(Pick::Marked("event", "unlink")),
-    // Its answer is the path of a folder; anything but a clean exit fails it.
+    // The answer is a folder's path; any exit but a clean one makes it fail.
     AgentEvent::new("WorktreeCreate", EventKind::Custom, Capabilities { block: Way::Status, ..Capabilities::NONE }),
     AgentEvent::new("WorktreeRemove", EventKind::Custom, TOLD),
     AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),

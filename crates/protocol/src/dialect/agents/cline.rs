@@ -1,15 +1,18 @@
 //! Cline.
 //!
-//! Every exit status is ignored: only `{"cancel": true}` refuses, and the model is not told why. The command line client calls its
-//! events otherwise (`tool_call`) than the extension (`PreToolUse`), waits for none but that one, and lets its arguments be
-//! replaced.
+//! It ignores exit statuses: only `{"cancel": true}` refuses, and the model gets no reason. The command line client has
+//! other event names (`tool_call`) than the extension (`PreToolUse`). It waits only for `tool_call`, and lets hooks
+//! replace the arguments there.
 
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text};
-use super::home::{Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static CLINE: AgentDialect = AgentDialect {
     name: "cline",
@@ -22,10 +25,11 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
-    // A call waits so long for its hooks; nothing in a hook's file says otherwise.
+    // The time that a call waits for its hooks. A hook's file cannot change it.
     timeout: Some(Duration::from_mins(2)),
     refusal: CANCEL,
     nothing: "",
+    protected: row("Cline", &["Documents/Cline/Hooks", ".cline"], &[".clinerules/hooks"]),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["cline"],
@@ -47,14 +51,14 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
             "TaskError",
             "SessionShutdown",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: Some("Cline runs hooks only where its setting for hooks is on"),
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &["Documents/Cline/Hooks/*"],
             project: &[".clinerules/hooks/*"],
             form: WrittenForm::Programs,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },
@@ -111,7 +115,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("PreCompact", EventKind::PreCompress, CANCELS),
 ];
 
-/// A program for each event.
+/// Writes one program per event.
 fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
     let file = |event: &&str| OwnFile {
         executable: true,

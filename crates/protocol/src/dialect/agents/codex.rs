@@ -1,7 +1,7 @@
 //! Codex CLI.
 //!
-//! Its answers are read strictly: one unknown key, a missing reason, `ask`, or `continue: false` before a tool, and the tool
-//! runs. Arguments are replaced only together with `allow`.
+//! It reads answers strictly. With an unknown key, a missing reason, `ask`, or `continue: false` before a tool, the
+//! tool runs. Arguments are replaced only together with `allow`.
 
 use std::time::Duration;
 
@@ -10,14 +10,15 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
     PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, USUAL, WrittenForm, WrittenHooks};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static CODEX: AgentDialect = AgentDialect {
     name: "codex",
     title: "Codex CLI",
-    checked: "0.166.0, the client itself at PreToolUse; else its source of 2026-08",
+    checked: "0.169.0, the client itself at PreToolUse; else its source of 2026-08",
     event_fields: &["hook_event_name"],
     events: EVENTS,
     fields: &[],
@@ -28,6 +29,11 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
     timeout: Some(Duration::from_mins(10)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Codex",
+        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
+        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["codex"],
@@ -38,14 +44,16 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         form: Form::Groups,
         shell: LineShell::Login,
         events: USUAL,
-        taste: Taste { keys: Some(&["description", "hooks"]), ..Taste::PLAIN },
-        review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
+        taste: SettingsSyntax { keys: Some(&["description", "hooks"]), ..SettingsSyntax::PLAIN },
+        review: Some(
+            "Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks; those of a project run only in folders that you trust there, too",
+        ),
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &[".codex/hooks.json", ".codex/config.toml"],
             project: &[".codex/hooks.json", ".codex/config.toml"],
             form: WrittenForm::Groups,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },
@@ -59,7 +67,7 @@ const REWRITE: Way = Way::Json(&[
 
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
-/// Where only the whole turn can be ended, a refusal ends it.
+/// Events at which a hook can only end the whole turn, so a refusal does that.
 const HALTS: Capabilities = Capabilities { block: HALT, halt: HALT, ..TOLD };
 
 const CALL: Capabilities = Capabilities { block: NESTED_DENY, modify: REWRITE, context: NESTED_CONTEXT, ..TOLD };
@@ -67,7 +75,7 @@ const CALL: Capabilities = Capabilities { block: NESTED_DENY, modify: REWRITE, c
 const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("SessionStart", EventKind::SessionStart, Capabilities { context: NESTED_CONTEXT, ..HALTS })
         .reading_text(),
-    // Nobody reads what is answered.
+    // Codex does not read an answer to it.
     AgentEvent::new("SessionEnd", EventKind::SessionEnd, Capabilities::NONE).within(1000),
     AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
         .reading_text(),

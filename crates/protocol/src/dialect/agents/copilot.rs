@@ -1,31 +1,39 @@
 //! GitHub Copilot CLI and cloud agent.
 //!
-//! The spelling of the event's name in its settings chooses the payload: PascalCase brings snake_case keys and names the event,
-//! camelCase brings camelCase keys and does not, so there the registered command must name it. Flat answers count in both.
-//! Exit status 2 refuses, but its reason is lost.
+//! The spelling of the event's name in its settings selects the payload. PascalCase gives snake_case keys and the
+//! event's name. camelCase gives camelCase keys and no name, so the registered command must name the event. Flat
+//! answers work in both. Exit status 2 refuses, but its reason is lost.
 
 use std::time::Duration;
 
-use super::Part::{Args, Flag, Reason, Result, Text, Word};
+use super::Part::{Args, Flag, Reason, ResultText, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION};
-use super::home::{FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
-use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
+use super::home::{
+    FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, NameField, Pick, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static COPILOT: AgentDialect = AgentDialect {
     name: "copilot",
     title: "GitHub Copilot",
-    checked: "1.0.102, the client itself before a tool; else its reference",
+    checked: "1.0.102, the client itself before, for and after tools; else its reference",
     event_fields: &["hook_event_name", "hookName"],
     events: EVENTS,
     fields: &[],
-    mcp: McpName::Joined('-'),
+    mcp: McpName::Joined("-"),
     own_tools: &[],
     stamps_events: true,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Copilot, VS Code",
+        &[".copilot/hooks", ".copilot/settings.json", ".copilot/config.json", ".copilot/mcp-config.json"],
+        &[".github/hooks", ".github/copilot/settings.json", ".github/copilot/settings.local.json", ".vscode/mcp.json"],
+    ),
     refusing: |kind, status| status == 2 || (kind == EventKind::BeforeTool && status != 0),
     home: Home {
         programs: &["copilot"],
@@ -38,7 +46,13 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
             project: true,
             when: Some("in folders that you trust there"),
         }],
-        form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
+        form: Form::Flat(FlatEntry {
+            version: true,
+            typed: true,
+            command: "bash",
+            timeout: Some("timeoutSec"),
+            shows: None,
+        }),
         shell: LineShell::Sh,
         events: &[
             "SessionStart",
@@ -53,10 +67,10 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
             "SubagentStop",
             "Stop",
         ],
-        taste: Taste::PLAIN,
+        taste: SettingsSyntax::PLAIN,
         review: Some("Copilot runs hooks of a project only in folders that you trust there"),
         project_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".copilot/hooks/*.json", ".copilot/settings.json"],
             project: &[".github/hooks/*.json", ".github/copilot/settings.local.json", ".github/copilot/settings.json"],
             form: WrittenForm::Flat,
@@ -71,7 +85,8 @@ const ASK: Way = Way::Json(&[("permissionDecision", Word("ask")), ("permissionDe
 const DENY: Way = Way::Json(&[("permissionDecision", Word("deny")), ("permissionDecisionReason", Reason)]);
 const REWRITE: Way = Way::Json(&[("modifiedArgs", Args)]);
 const CONTEXT: Way = Way::Json(&[("additionalContext", Text)]);
-const RESULT: Way = Way::Json(&[("modifiedResult", Result)]);
+const RESULT: Way =
+    Way::Json(&[("modifiedResult.textResultForLlm", ResultText), ("modifiedResult.resultType", Word("success"))]);
 const PERMIT: Way = Way::Json(&[("behavior", Word("allow"))]);
 const FORBID: Way = Way::Json(&[("behavior", Word("deny")), ("message", Reason)]);
 const INTERRUPT: Way = Way::Json(&[("interrupt", Flag(true)), ("behavior", Word("deny")), ("message", Reason)]);
@@ -83,7 +98,7 @@ const INFORMS: Capabilities = Capabilities { context: CONTEXT, ..TOLD };
 const CONSENT: Capabilities = Capabilities { allow: PERMIT, block: FORBID, halt: INTERRUPT, ..TOLD };
 const GOES_ON: Capabilities = Capabilities { block: DECISION_BLOCK, ..TOLD };
 
-/// What every camelCase payload has.
+/// The fields of every camelCase payload.
 const CAMEL: &[Field] = &[field("sessionId", "session_id"), formed("timestamp", "timestamp", FieldForm::Millis)];
 /// The client does not number its calls.
 const TOOL: &[Field] = &[field("tool_input", "args")];
@@ -97,39 +112,57 @@ const ERROR: &[Field] = &[field("error_context", "operation")];
 const NOTE: &[Field] = &[field("notification_type", "event_type")];
 const AGAIN: &[Field] = &[formed("stop_hook_active", "attempt", FieldForm::Again)];
 
+/// The vocabulary of its PascalCase events: Claude Code's tool names with Copilot's arguments.
+const AS_CLAUDE: &str = "copilot as claude";
+
 const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("SessionStart", EventKind::SessionStart, INFORMS),
-    AgentEvent::new("sessionStart", EventKind::SessionStart, INFORMS).with(&[CAMEL]),
+    AgentEvent::new("sessionStart", EventKind::SessionStart, INFORMS).named(NameField::None).with(&[CAMEL]),
     AgentEvent::new("SessionEnd", EventKind::SessionEnd, TOLD),
-    AgentEvent::new("sessionEnd", EventKind::SessionEnd, TOLD).with(&[CAMEL]),
-    // What a command answers to a prompt is dropped.
+    AgentEvent::new("sessionEnd", EventKind::SessionEnd, TOLD).named(NameField::None).with(&[CAMEL]),
+    // A command's answer to a prompt is ignored.
     AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, TOLD),
-    AgentEvent::new("userPromptSubmitted", EventKind::BeforeAgent, TOLD).with(&[CAMEL]),
-    AgentEvent::new("userPromptTransformed", EventKind::Custom, TOLD).with(&[CAMEL]),
-    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]).naming_tools_like("claude"),
-    AgentEvent::new("preToolUse", EventKind::BeforeTool, CALL).with(&[CAMEL, CAMEL_TOOL]),
-    // The client sends this one event in camelCase under either name.
+    AgentEvent::new("userPromptSubmitted", EventKind::BeforeAgent, TOLD).named(NameField::None).with(&[CAMEL]),
+    AgentEvent::new("userPromptTransformed", EventKind::Custom, TOLD).named(NameField::None).with(&[CAMEL]),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]).naming_tools_like(AS_CLAUDE),
+    AgentEvent::new("preToolUse", EventKind::BeforeTool, CALL).named(NameField::None).with(&[CAMEL, CAMEL_TOOL]),
+    // The client sends this event in camelCase, whichever name is registered.
     AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT)
+        .named(NameField::Other("hookName"))
         .with(&[CAMEL, CAMEL_PERMISSION])
         .only(Pick::Shaped("toolName")),
     AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT)
         .with(&[PERMISSION])
-        .naming_tools_like("claude"),
-    AgentEvent::new("permissionRequest", EventKind::ApprovalRequest, CONSENT).with(&[CAMEL, CAMEL_PERMISSION]),
-    AgentEvent::new("PostToolUseFailure", EventKind::AfterTool, INFORMS).with(&[TOOL]).only(Pick::With("error")),
+        .naming_tools_like(AS_CLAUDE),
+    AgentEvent::new("permissionRequest", EventKind::ApprovalRequest, CONSENT)
+        .named(NameField::Other("hookName"))
+        .with(&[CAMEL, CAMEL_PERMISSION]),
+    AgentEvent::new("PostToolUseFailure", EventKind::AfterTool, INFORMS)
+        .with(&[TOOL])
+        .only(Pick::With("error"))
+        .naming_tools_like(AS_CLAUDE),
     AgentEvent::new("postToolUseFailure", EventKind::AfterTool, INFORMS)
+        .named(NameField::None)
         .with(&[CAMEL, CAMEL_TOOL])
         .only(Pick::With("error")),
-    AgentEvent::new("PostToolUse", EventKind::AfterTool, DONE).with(&[TOOL, RESULT_FIELD]),
-    AgentEvent::new("postToolUse", EventKind::AfterTool, DONE).with(&[CAMEL, CAMEL_TOOL, CAMEL_RESULT]),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, DONE).with(&[TOOL, RESULT_FIELD]).naming_tools_like(AS_CLAUDE),
+    AgentEvent::new("postToolUse", EventKind::AfterTool, DONE).named(NameField::None).with(&[
+        CAMEL,
+        CAMEL_TOOL,
+        CAMEL_RESULT,
+    ]),
     AgentEvent::new("Stop", EventKind::AfterAgent, GOES_ON).with(&[AGAIN]),
-    AgentEvent::new("agentStop", EventKind::AfterAgent, GOES_ON).with(&[CAMEL, AGAIN]),
-    AgentEvent::new("subagentStart", EventKind::SubagentStart, INFORMS).with(&[CAMEL, CAMEL_AGENT]),
+    AgentEvent::new("agentStop", EventKind::AfterAgent, GOES_ON).named(NameField::None).with(&[CAMEL, AGAIN]),
+    AgentEvent::new("subagentStart", EventKind::SubagentStart, INFORMS)
+        .named(NameField::None)
+        .with(&[CAMEL, CAMEL_AGENT]),
     AgentEvent::new("SubagentStop", EventKind::SubagentStop, GOES_ON).with(&[AGAIN]),
-    AgentEvent::new("subagentStop", EventKind::SubagentStop, GOES_ON).with(&[CAMEL, CAMEL_AGENT]),
+    AgentEvent::new("subagentStop", EventKind::SubagentStop, GOES_ON)
+        .named(NameField::None)
+        .with(&[CAMEL, CAMEL_AGENT]),
     AgentEvent::new("PreCompact", EventKind::PreCompress, TOLD),
-    AgentEvent::new("preCompact", EventKind::PreCompress, TOLD).with(&[CAMEL]),
+    AgentEvent::new("preCompact", EventKind::PreCompress, TOLD).named(NameField::None).with(&[CAMEL]),
     AgentEvent::new("ErrorOccurred", EventKind::Error, TOLD).with(&[ERROR]),
-    AgentEvent::new("errorOccurred", EventKind::Error, TOLD).with(&[CAMEL, CAMEL_ERROR]),
+    AgentEvent::new("errorOccurred", EventKind::Error, TOLD).named(NameField::None).with(&[CAMEL, CAMEL_ERROR]),
     AgentEvent::new("notification", EventKind::Notification, INFORMS).with(&[CAMEL, NOTE]),
 ];

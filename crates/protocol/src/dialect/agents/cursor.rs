@@ -1,14 +1,17 @@
 //! Cursor.
 //!
-//! Flat answers with `permission`, read at status 0 only. A call fires a general event and a special one of its tool; only the
-//! special ones of shell and MCP can ask.
+//! It reads flat answers with `permission`, at status 0 only. A call fires a general event and an event for its kind of
+//! tool. Only the events for shell and MCP tools can ask.
 
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
-use super::home::{FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{
+    FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static CURSOR: AgentDialect = AgentDialect {
     name: "cursor",
@@ -23,14 +26,19 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         formed("workspace_roots", "cwd", FieldForm::First),
     ],
     mcp: McpName::Colon,
-    // There is no other tool by which it changes a part of a file.
+    // This tool also changes parts of files; there is no other tool for that.
     own_tools: &[("Write", "file_writer")],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
     refusal: Way::Status,
-    // With `failClosed` an empty answer refuses.
+    // With `failClosed`, an empty answer refuses.
     nothing: "{}\n",
+    protected: row(
+        "Cursor",
+        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli-config.json"],
+        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli.json"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["cursor", "cursor-agent"],
@@ -43,8 +51,14 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
             project: true,
             when: Some("where its setting for third-party hooks is on"),
         }],
-        form: Form::Flat(FlatEntry { version: true, typed: false, command: "command", timeout: Some("timeout") }),
-        // The events of single tools would ask a second time.
+        form: Form::Flat(FlatEntry {
+            version: true,
+            typed: false,
+            command: "command",
+            timeout: Some("timeout"),
+            shows: None,
+        }),
+        // With the events for single tools, it would ask us twice.
         shell: LineShell::Sh,
         events: &[
             "sessionStart",
@@ -59,10 +73,10 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
             "preCompact",
             "stop",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".cursor/hooks.json"],
             project: &[".cursor/hooks.json"],
             form: WrittenForm::Flat,
@@ -87,17 +101,24 @@ const ASKING_GATE: Capabilities = Capabilities { ask: ASK, ..GATE };
 const GOES_ON: Capabilities = Capabilities { block: FOLLOW_UP, ..TOLD };
 
 const TOOL: &[Field] = &[field("tool_input", "args"), field("tool_use_id", "call_id")];
-const TOOL_DONE: &[Field] =
-    &[field("tool_input", "args"), field("tool_use_id", "call_id"), field("tool_output", "result")];
+const TOOL_DONE: &[Field] = &[
+    field("tool_input", "args"),
+    field("tool_use_id", "call_id"),
+    formed("tool_output", "result", FieldForm::JsonText),
+];
 const TOOL_FAILED: &[Field] =
     &[field("tool_input", "args"), field("tool_use_id", "call_id"), field("error_message", "error")];
 const SHELL: &[Field] = &[field("command", "args.command")];
 const SHELL_DONE: &[Field] = &[field("command", "args.command"), field("output", "result")];
-const MCP: &[Field] = &[field("tool_name", "mcp.tool"), field("tool_input", "args")];
-const MCP_DONE: &[Field] =
-    &[field("tool_name", "mcp.tool"), field("tool_input", "args"), field("result_json", "result")];
+const MCP: &[Field] = &[field("tool_name", "mcp.tool"), formed("tool_input", "args", FieldForm::JsonText)];
+const MCP_DONE: &[Field] = &[
+    field("tool_name", "mcp.tool"),
+    formed("tool_input", "args", FieldForm::JsonText),
+    formed("result_json", "result", FieldForm::JsonText),
+];
 const READ: &[Field] = &[field("file_path", "args.file_path")];
 const FILE: &[Field] = &[field("file_path", "path")];
+const SUBAGENT: &[Field] = &[field("subagent_id", "agent_id"), field("subagent_type", "agent_type")];
 const TURN: &[Field] = &[field("loop_count", "attempt")];
 const SAID: &[Field] = &[field("text", "response")];
 
@@ -105,7 +126,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("sessionStart", EventKind::SessionStart, Capabilities { context: CONTEXT, ..TOLD }),
     AgentEvent::new("sessionEnd", EventKind::SessionEnd, TOLD),
     AgentEvent::new("beforeSubmitPrompt", EventKind::BeforeAgent, Capabilities { block: NO_PROMPT, ..TOLD }),
-    // `ask` is accepted here and does nothing.
+    // `ask` is accepted here without effect.
     AgentEvent::new("preToolUse", EventKind::BeforeTool, Capabilities { modify: REWRITE, ..GATE }).with(&[TOOL]),
     AgentEvent::new("beforeShellExecution", EventKind::BeforeTool, ASKING_GATE)
         .with(&[SHELL])
@@ -119,8 +140,8 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("afterMCPExecution", EventKind::AfterTool, TOLD).with(&[MCP_DONE]).only(Pick::Mcp),
     AgentEvent::new("afterFileEdit", EventKind::FileEdited, TOLD).with(&[FILE]),
     AgentEvent::new("afterTabFileEdit", EventKind::FileEdited, TOLD).with(&[FILE]),
-    AgentEvent::new("subagentStart", EventKind::SubagentStart, GATE),
-    AgentEvent::new("subagentStop", EventKind::SubagentStop, GOES_ON),
+    AgentEvent::new("subagentStart", EventKind::SubagentStart, GATE).with(&[SUBAGENT]),
+    AgentEvent::new("subagentStop", EventKind::SubagentStop, GOES_ON).with(&[SUBAGENT]),
     AgentEvent::new("preCompact", EventKind::PreCompress, Capabilities { message: MESSAGE, ..TOLD }),
     AgentEvent::new("stop", EventKind::AfterAgent, GOES_ON).with(&[TURN]),
     AgentEvent::new("afterAgentResponse", EventKind::AfterModel, TOLD).with(&[SAID]),

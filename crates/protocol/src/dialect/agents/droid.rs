@@ -1,14 +1,15 @@
 //! Factory Droid.
 //!
-//! `decision: "block"` and `ask` are ignored, and of several `permissionDecision`s the first wins, so a refusal is exit
-//! status 2, which always wins, and an approval is never sent. Arguments are merged into the original ones.
+//! It ignores `decision: "block"` and `ask`, and of several `permissionDecision`s the first wins. So we refuse with
+//! exit status 2, which always wins, and never send an approval. Arguments are merged into the original ones.
 
 use std::time::Duration;
 
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, UPDATED_INPUT};
-use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static DROID: AgentDialect = AgentDialect {
     name: "droid",
@@ -17,13 +18,18 @@ pub(super) static DROID: AgentDialect = AgentDialect {
     event_fields: &["hook_event_name"],
     events: EVENTS,
     fields: &[],
-    mcp: McpName::Canonical,
+    mcp: McpName::Joined("___"),
     own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Droid",
+        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"],
+        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"],
+    ),
     refusing: |_, status| status == 2 || status == 3,
     home: Home {
         programs: &["droid"],
@@ -44,14 +50,14 @@ pub(super) static DROID: AgentDialect = AgentDialect {
             "SubagentStop",
             "Stop",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &["FACTORY_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".factory/settings.json", ".factory/hooks.json"],
             project: &[".factory/settings.json", ".factory/hooks.json"],
             form: WrittenForm::Groups,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },
@@ -75,9 +81,9 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("PostToolUse", EventKind::AfterTool, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
         .with(&[TOOL_DONE]),
     AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
-    // It has no cap on how often an end is refused.
+    // There is no limit on how often a hook may refuse the end.
     AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
     AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
-    // That `continue: false` keeps it from happening is not documented.
+    // No document says that `continue: false` prevents it.
     AgentEvent::new("PreCompact", EventKind::PreCompress, Capabilities { halt: Way::No, ..BLOCKS }),
 ];

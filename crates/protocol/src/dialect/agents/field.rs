@@ -1,4 +1,4 @@
-//! Fields: where they stand on the wire and in the event, and how their values differ.
+//! Converts fields between the wire and the event: their paths, and the form of their values.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,9 @@ impl Field {
         let value = match self.form {
             FieldForm::First if get(data, self.canonical).is_some() => None,
             FieldForm::First => get(data, self.wire).and_then(|list| list.get(0)).cloned(),
-            FieldForm::Candidate | FieldForm::Parts => get(data, self.wire).cloned(),
+            FieldForm::Candidate | FieldForm::Parts | FieldForm::PartsIfNone | FieldForm::MessageOf => {
+                get(data, self.wire).cloned()
+            }
             _ => take(data, self.wire),
         };
         let Some(value) = value else { return };
@@ -20,9 +22,10 @@ impl Field {
                 None => Some(value),
             },
             FieldForm::Candidate => candidate(&value).map(Value::from),
-            FieldForm::Parts => texts(&value).map(Value::from),
+            FieldForm::Parts | FieldForm::PartsIfNone => texts(&value).map(Value::from),
+            FieldForm::MessageOf => message(&value).map(Value::from),
             FieldForm::Message if value.is_string() => Some(json!({"message": value})),
-            FieldForm::Same | FieldForm::First | FieldForm::Message => Some(value),
+            FieldForm::Same | FieldForm::First | FieldForm::Message | FieldForm::JsonText => Some(value),
             FieldForm::Again => match get(data, self.canonical) {
                 Some(known) => Some(known.clone()),
                 None => Some(u8::from(value == Value::Bool(true)).into()),
@@ -43,14 +46,14 @@ impl Field {
             },
             FieldForm::Again => {
                 set(data, self.wire, value.as_u64().is_some_and(|attempt| attempt > 0).into());
-                // How often is more than the agent tells.
+                // The number of attempts is more than the agent's format can hold.
                 set(data, self.canonical, value);
             }
             FieldForm::Message => {
                 let message = value.get("message").cloned();
                 set(data, self.wire, message.unwrap_or_else(|| if value.is_object() { "".into() } else { value }));
             }
-            // What the agent sent says more than its text.
+            // The agent's original value has more content than this text.
             FieldForm::Candidate if get(data, self.wire).and_then(candidate).is_some_and(|text| value == text) => {}
             FieldForm::Candidate => {
                 set(
@@ -61,9 +64,27 @@ impl Field {
             }
             FieldForm::Parts if get(data, self.wire).and_then(texts).is_some_and(|text| value == text) => {}
             FieldForm::Parts => set(data, self.wire, json!([{"type": "text", "text": value}])),
+            FieldForm::MessageOf if get(data, self.wire).and_then(message).is_some_and(|text| value == text) => {}
+            // Only an object can hold a message.
+            FieldForm::MessageOf if parent(data, self.wire).is_some_and(|parent| !parent.is_object()) => {
+                set(data, self.canonical, value);
+            }
+            FieldForm::MessageOf => set(data, self.wire, json!({"message": value})),
             FieldForm::First if get(data, self.wire).is_some_and(Value::is_array) => {}
             FieldForm::First => set(data, self.wire, json!([value])),
+            FieldForm::JsonText if value.is_string() => set(data, self.wire, value),
+            FieldForm::JsonText => set(data, self.wire, value.to_string().into()),
+            FieldForm::PartsIfNone => {}
         }
+    }
+}
+
+/// The message of an error; `None` if there is none.
+fn message(error: &Value) -> Option<String> {
+    match error {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.get("message").and_then(Value::as_str).map_or_else(|| other.to_string(), str::to_owned)),
     }
 }
 
@@ -86,7 +107,12 @@ pub(super) fn get<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a 
     }
 }
 
-/// Takes the value at a path; an object that is empty then goes with it.
+/// The value that contains the value at a path.
+fn parent<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    path.rsplit_once('.').and_then(|(parent, _)| get(object, parent))
+}
+
+/// Removes and returns the value at a path, and removes an object that is empty then.
 pub(super) fn take(object: &mut Map<String, Value>, path: &str) -> Option<Value> {
     let Some((first, rest)) = path.split_once('.') else { return object.shift_remove(path) };
     let inner = object.get_mut(first)?.as_object_mut()?;
@@ -97,7 +123,7 @@ pub(super) fn take(object: &mut Map<String, Value>, path: &str) -> Option<Value>
     Some(value)
 }
 
-/// Sets the value at a path; what is in the way and no object is replaced.
+/// Sets the value at a path. Replaces anything on the path that is not an object.
 pub(super) fn set(object: &mut Map<String, Value>, path: &str, value: Value) {
     let Some((first, rest)) = path.split_once('.') else {
         object.insert(path.to_owned(), value);

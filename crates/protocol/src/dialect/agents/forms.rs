@@ -1,4 +1,4 @@
-//! Answers that more than one agent reads. That it does is declared, and was checked, agent by agent.
+//! Answer formats that several agents read. Each agent's declaration names those that were checked for it.
 
 use super::Part::{Args, Event, Flag, Reason, Result, Text, Word};
 use super::{Field, FieldForm, Way, field, formed};
@@ -28,21 +28,32 @@ pub(super) const NESTED_BEHAVIOR_DENY: Way = Way::Json(&[
     ("hookSpecificOutput.decision.message", Reason),
     ("hookSpecificOutput.hookEventName", Event),
 ]);
+pub(super) const NESTED_BEHAVIOR_MODIFY: Way = Way::Json(&[
+    ("hookSpecificOutput.decision.updatedInput", Args),
+    ("hookSpecificOutput.decision.behavior", Word("allow")),
+    ("hookSpecificOutput.hookEventName", Event),
+]);
+pub(super) const NESTED_BEHAVIOR_HALT: Way = Way::Json(&[
+    ("hookSpecificOutput.decision.interrupt", Flag(true)),
+    ("hookSpecificOutput.decision.behavior", Word("deny")),
+    ("hookSpecificOutput.decision.message", Reason),
+    ("hookSpecificOutput.hookEventName", Event),
+]);
 pub(super) const DECISION_BLOCK: Way = Way::Json(&[("decision", Word("block")), ("reason", Reason)]);
 pub(super) const HALT: Way = Way::Json(&[("continue", Flag(false)), ("stopReason", Reason)]);
-/// The end of the turn, and a refusal beside it, for events that happen all the same where only the turn is ended.
+/// Ends the turn and also refuses, for events that would otherwise still happen.
 pub(super) const HALT_BLOCKED: Way =
     Way::Json(&[("continue", Flag(false)), ("stopReason", Reason), ("decision", Word("block")), ("reason", Reason)]);
 pub(super) const SYSTEM_MESSAGE: Way = Way::Json(&[("systemMessage", Text)]);
 
-/// A call of a tool, as most agents spell it.
+/// The fields of a tool call, as most agents spell them.
 pub(super) const TOOL: &[Field] = &[field("tool_input", "args"), field("tool_use_id", "call_id")];
-/// A call of a tool that came back.
+/// The fields of a finished tool call.
 pub(super) const TOOL_DONE: &[Field] =
     &[field("tool_input", "args"), field("tool_use_id", "call_id"), field("tool_response", "result")];
-/// A call that a person is asked about.
+/// The fields of a call that a person is asked about.
 pub(super) const PERMISSION: &[Field] = &[field("tool_name", "operation"), field("tool_input", "details")];
-/// The end of a turn.
+/// The fields at the end of a turn.
 pub(super) const STOP: &[Field] =
     &[field("last_assistant_message", "response"), formed("stop_hook_active", "attempt", FieldForm::Again)];
 pub(super) const NOTIFICATION: &[Field] = &[field("notification_type", "event_type")];

@@ -1,15 +1,17 @@
 //! Gemini CLI.
 //!
-//! It reads `decision` and `reason`, and neither `permissionDecision` nor `updatedInput`: arguments are replaced, whole, by
-//! `hookSpecificOutput.tool_input`. A question makes a run without a terminal hang, so none is put.
+//! It reads `decision` and `reason`, and neither `permissionDecision` nor `updatedInput`.
+//! `hookSpecificOutput.tool_input` replaces the arguments as a whole. A question would make a run without a terminal
+//! hang, so we never ask.
 
 use std::time::Duration;
 
 use super::Part::{Args, Event, Reason, ToolMode, Tools, Word};
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, SYSTEM_MESSAGE};
-use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static GEMINI: AgentDialect = AgentDialect {
     name: "gemini",
@@ -25,6 +27,17 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
     timeout: Some(Duration::from_mins(1)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Gemini CLI",
+        &[
+            ".gemini/settings.json",
+            ".gemini/trustedFolders.json",
+            ".gemini/trusted_hooks.json",
+            ".gemini/hooks",
+            ".gemini/extensions",
+        ],
+        &[".gemini/settings.json", ".gemini/hooks", ".gemini/extensions"],
+    ),
     refusing: |_, status| status >= 2,
     home: Home {
         programs: &["gemini"],
@@ -45,10 +58,10 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
             "AfterTool",
             "Notification",
         ],
-        taste: Taste { comments: true, ..Taste::PLAIN },
+        taste: SettingsSyntax { comments: true, ..SettingsSyntax::PLAIN },
         review: Some("Gemini runs hooks only in folders that you trust there"),
         project_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".gemini/settings.json"],
             project: &[".gemini/settings.json"],
             form: WrittenForm::Groups,
@@ -71,7 +84,12 @@ const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilitie
 const BLOCKS: Capabilities = Capabilities { block: DENY, halt: HALT, ..TOLD };
 
 const TOOL: &[Field] = &[field("tool_input", "args")];
-const TOOL_DONE: &[Field] = &[field("tool_input", "args"), field("tool_response", "result")];
+/// A result may say that the call failed.
+const TOOL_DONE: &[Field] = &[
+    field("tool_input", "args"),
+    field("tool_response", "result"),
+    formed("tool_response.error", "error", FieldForm::MessageOf),
+];
 const TURN: &[Field] = &[field("prompt_response", "response"), formed("stop_hook_active", "attempt", FieldForm::Again)];
 const ASKED: &[Field] = &[field("llm_request.model", "model"), field("llm_request.messages", "messages")];
 const SAID: &[Field] = &[
@@ -88,7 +106,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new(
         "BeforeToolSelection",
         EventKind::BeforeToolSelection,
-        // A refused choice is one without tools.
+        // A refused selection becomes a selection without tools.
         Capabilities { tools: TOOL_CONFIG, block: TOOL_CONFIG, ..Capabilities::NONE },
     )
     .with(&[ASKED]),

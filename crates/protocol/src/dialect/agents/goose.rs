@@ -1,7 +1,7 @@
 //! goose.
 //!
-//! Only PreToolUse and Stop are decided by hooks. No opinion is silence: anything else that it does not know, `{}` included,
-//! counts as a hook that failed.
+//! Hooks decide only at PreToolUse and Stop. An empty output means no opinion. Any other output that it does not know,
+//! including `{}`, counts as a failed hook.
 
 use std::time::Duration;
 
@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 use super::Part::Word;
 use super::forms::DECISION_BLOCK;
 use super::home::{
-    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm,
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, SettingsSyntax, WAIT, WrittenForm, WrittenHooks,
 };
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static GOOSE: AgentDialect = AgentDialect {
     name: "goose",
@@ -22,13 +23,14 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
     event_fields: &["event"],
     events: EVENTS,
     fields: &[field("working_dir", "cwd")],
-    mcp: McpName::Bare,
+    mcp: McpName::Joined("__"),
     own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),
     refusal: Way::Status,
     nothing: "",
+    protected: row("goose", &[".config/goose", ".agents/plugins"], &[".agents/plugins"]),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["goose"],
@@ -48,10 +50,10 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
             "AfterFileEdit",
             "Stop",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &[".agents/plugins/*/hooks/hooks.json"],
             project: &[".agents/plugins/*/hooks/hooks.json"],
             form: WrittenForm::Groups,
@@ -68,7 +70,7 @@ const TOOL: &[Field] = &[field("tool_input", "args"), field("tool_call_id", "cal
 const PROMPT: &[Field] = &[field("message", "prompt")];
 const TURN: &[Field] =
     &[field("last_assistant_message", "response"), formed("stop_hook_active", "attempt", FieldForm::Again)];
-/// What the rule of a hook was compared with is the file.
+/// The text that the hook's rule was matched with is the file.
 const FILE: &[Field] = &[field("matcher_context", "path")];
 
 const EVENTS: &[AgentEvent] = &[
@@ -92,7 +94,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("AfterShellExecution", EventKind::Custom, TOLD),
 ];
 
-/// A plugin.
+/// Writes a plugin.
 fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
     let group = |event: &&str| {
         let hook = json!({"type": "command", "command": (commands.line)(event), "timeout": WAIT.as_secs()});

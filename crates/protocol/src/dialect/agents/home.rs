@@ -1,66 +1,66 @@
-//! Where other agents are found, and how they are told to ask us: facts, as data.
+//! Where other agents read their hooks, and how we register with them: facts, as data.
 
 use std::time::Duration;
 
-/// How long an agent is told to wait for us. Our hooks have limits of their own; this one is there for the worst day.
+/// The timeout that we register with an agent. Our hooks have their own limits; this one is only for emergencies.
 pub const WAIT: Duration = Duration::from_mins(10);
 
-/// Where an agent reads its hooks, and in what form.
+/// Where an agent reads its hooks, and in which form.
 #[derive(Debug)]
 pub struct Home {
     /// The names of its program.
     pub programs: &'static [&'static str],
-    /// The file for all work of a person, below their home; a folder where the files are ours alone.
+    /// The user's hook file, below the home; a folder if we own the files in it.
     pub user: &'static str,
-    /// The variable that names the first folder of that path instead.
+    /// The variable that replaces the first folder of that path.
     pub variable: Option<&'static str>,
-    /// The same for one project, below its root.
+    /// The same for a project, below its root.
     pub project: Option<&'static str>,
-    /// Settings of other agents whose hooks it runs beside its own.
+    /// Settings of other agents whose hooks it also runs.
     pub also_reads: &'static [Foreign],
-    /// What stands there.
+    /// The format of the file.
     pub form: Form,
-    /// What runs the line that stands there.
+    /// The shell that runs the registered line.
     pub shell: LineShell,
-    /// The events at which it asks us: not those that happen for each piece of an answer.
+    /// The events to register for, without those that occur for each piece of an answer.
     pub events: &'static [&'static str],
-    /// What it does with a file that is not plain JSON.
-    pub taste: Taste,
-    /// What a person has to do in it before its hooks run.
+    /// Which deviations from plain JSON it accepts.
+    pub taste: SettingsSyntax,
+    /// What a person must do in the agent before its hooks run.
     pub review: Option<&'static str>,
-    /// The variables in which its hooks find the project's folder.
+    /// The variables that hold the project's folder, for its hooks.
     pub project_variables: &'static [&'static str],
-    /// The hooks that people wrote for it themselves.
-    pub written: Written,
+    /// The hooks that people wrote for the agent.
+    pub written: WrittenHooks,
 }
 
-/// Hooks that people wrote for an agent: the files, and what stands in them.
+/// Hooks that people wrote for an agent: the files and their format.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
-    /// The files below a person's home; a star stands for any one name.
+pub struct WrittenHooks {
+    /// The files below a person's home; a star means any name.
     pub user: &'static [&'static str],
-    /// The same below the root of a project.
+    /// The files below the root of a project.
     pub project: &'static [&'static str],
-    /// What stands in them.
+    /// The format of the files.
     pub form: WrittenForm,
-    /// What a matcher means that is not a list of names.
+    /// The meaning of a matcher.
     pub matcher: MatcherForm,
-    /// What the folder of a file means to its hooks.
+    /// How a file's folder affects its hooks.
     pub folder: OwnFolder,
 }
 
-/// What the folder of a file means to the hooks in it.
+/// How a file's folder affects its hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnFolder {
-    /// Nothing.
+    /// Not at all.
     Unused,
-    /// Hooks in a person's home run in it.
+    /// Hooks from a person's home run in it.
     Runs,
-    /// This variable names the folder above it.
+    /// This variable holds the folder above it.
     Above(&'static str),
 }
 
-/// What stands in a file with hooks for an agent.
+/// The format of a file with hooks for an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenForm {
     /// As in [`Form::Groups`].
@@ -69,20 +69,22 @@ pub enum WrittenForm {
     Flat,
     /// `{"hooks": [{"trigger": EVENT, "action": {"type": …}}]}`, or, in the configuration of an agent, as in [`Form::Flat`].
     Triggers,
-    /// Each file is a program, with the name of its event.
+    /// Each file is a program, named after its event.
     Programs,
-    /// Code that only the agent itself can run.
+    /// Code that only the agent can run.
     Code,
 }
 
-/// What the matcher of a hook means where it is not a list of names.
+/// The meaning of a hook's matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatcherForm {
-    /// A regular expression that is found anywhere.
+    /// A list of names; anything else is a regular expression that may match anywhere.
+    NamesOrWithin,
+    /// A regular expression that may match anywhere, including plain words: `write` also fits `write_file`.
     Within,
-    /// A regular expression for all of it.
+    /// A regular expression that must match the whole name.
     Whole,
-    /// The name of a tool, in which a star stands for anything; `@SERVER` and `@SERVER/TOOL` are those of an MCP server.
+    /// A tool name in which a star means any text; `@SERVER` and `@SERVER/TOOL` are tools of an MCP server.
     Names,
 }
 
@@ -91,33 +93,33 @@ pub enum MatcherForm {
 pub struct Foreign {
     /// The other agent.
     pub agent: &'static str,
-    /// Those for all work of a person are read.
+    /// Whether the user's settings are read.
     pub user: bool,
-    /// Those of a project are read.
+    /// Whether the project's settings are read.
     pub project: bool,
-    /// When they are, where that is not always so.
+    /// The condition for reading them, if there is one.
     pub when: Option<&'static str>,
 }
 
-/// What stands in the place where an agent reads its hooks.
+/// The format of the place where an agent reads its hooks.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`
     Groups,
-    /// `{"hooks": {EVENT: [{"command": …}]}}`, with the names of the keys that differ.
+    /// `{"hooks": {EVENT: [{"command": …}]}}`, with variations in the keys.
     Flat(FlatEntry),
-    /// Files that are ours alone, made from the command for each event.
+    /// Files that we own, made from the command for each event.
     Own(fn(&Commands<'_>) -> Vec<OwnFile>),
 }
 
 /// The shell that an agent runs a hook's line in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineShell {
-    /// The system's.
+    /// The system's shell.
     Sh,
-    /// `bash`, wherever it is found.
+    /// `bash`, found on the search path.
     Bash,
-    /// The person's own, with what they read in at a login.
+    /// The person's own shell, with its login files.
     Login,
 }
 
@@ -126,56 +128,59 @@ pub enum LineShell {
 pub struct FlatEntry {
     /// Whether the file begins with `"version": 1`.
     pub version: bool,
-    /// Whether an entry says `"type": "command"`.
+    /// Whether an entry has `"type": "command"`.
     pub typed: bool,
     /// The key of the command.
     pub command: &'static str,
     /// The key of the timeout.
     pub timeout: Option<&'static str>,
+    /// The key that makes the agent show our output, if it needs one.
+    pub shows: Option<&'static str>,
 }
 
-/// The line of shell by which an agent asks us at an event.
+/// The shell lines by which an agent asks us.
 pub struct Commands<'a> {
-    /// The events that it should ask at.
+    /// The events at which it should ask.
     pub events: &'static [&'static str],
-    /// The line for one of them.
+    /// Makes the line for an event.
     pub line: &'a dyn Fn(&str) -> String,
 }
 
-/// A file that is ours alone.
+/// A file that we own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFile {
-    /// Where, in the agent's folder.
+    /// Its path in the agent's folder.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub text: String,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
-/// What an agent does with a settings file that is not plain JSON.
+/// Which deviations from plain JSON an agent accepts in its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taste {
-    /// It takes comments.
+pub struct SettingsSyntax {
+    /// Whether comments are allowed.
     pub comments: bool,
-    /// It takes a comma after the last item.
+    /// Whether a comma after the last item is allowed.
     pub commas: bool,
-    /// It takes a byte order mark.
+    /// Whether a byte order mark is allowed.
     pub mark: bool,
-    /// The only keys that it takes at the top, where it minds others.
+    /// The only top-level keys that are allowed, if others are not.
     pub keys: Option<&'static [&'static str]>,
 }
 
-impl Taste {
-    /// It is not known to mind anything.
-    pub const ANYTHING: Taste = Taste { comments: true, commas: true, mark: true, keys: None };
-    /// Plain JSON, which may begin with a mark.
-    pub const PLAIN_OR_MARKED: Taste = Taste { comments: false, commas: false, mark: true, keys: None };
+impl SettingsSyntax {
+    /// No known restrictions.
+    pub const ANYTHING: SettingsSyntax = SettingsSyntax { comments: true, commas: true, mark: true, keys: None };
+    /// Plain JSON, with an optional byte order mark.
+    pub const PLAIN_OR_MARKED: SettingsSyntax =
+        SettingsSyntax { comments: false, commas: false, mark: true, keys: None };
     /// Plain JSON and nothing else.
-    pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false, keys: None };
+    pub const PLAIN: SettingsSyntax = SettingsSyntax { comments: false, commas: false, mark: false, keys: None };
 }
 
-/// The usual events of agents that took over Claude Code's names.
+/// The usual events of agents that use Claude Code's names.
 pub(super) const USUAL: &[&str] = &[
     "SessionStart",
     "SessionEnd",

@@ -1,17 +1,18 @@
 //! Kiro, and Amazon Q Developer CLI before it.
 //!
-//! There are no JSON answers: exit status 2 refuses with standard error as the reason, and plain text is context where a
-//! session or a turn begins. The events of CLI 2.x have camelCase names, those of v3 PascalCase ones.
+//! It reads no JSON answers. Exit status 2 refuses with standard error as the reason. At the start of a session or
+//! turn, plain text is context. The events of CLI 2.x have camelCase names, those of v3 PascalCase names.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::home::{
-    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm,
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, SettingsSyntax, WAIT, WrittenForm, WrittenHooks,
 };
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static KIRO: AgentDialect = AgentDialect {
     name: "kiro",
@@ -27,6 +28,11 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
     timeout: Some(Duration::from_secs(30)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Kiro",
+        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"],
+        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["kiro-cli", "kiro"],
@@ -37,10 +43,12 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
         form: Form::Own(files),
         shell: LineShell::Sh,
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
-        taste: Taste::ANYTHING,
-        review: None,
+        taste: SettingsSyntax::ANYTHING,
+        review: Some(
+            "Kiro's CLI reads these hooks from version 3 on; for an older one, put their commands into the hooks of its agent",
+        ),
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &[".kiro/hooks/*.json", ".kiro/agents/*.json"],
             project: &[".kiro/hooks/*.json", ".kiro/agents/*.json"],
             form: WrittenForm::Triggers,
@@ -80,7 +88,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("Manual", EventKind::UserTriggered, TOLD).within(V3),
 ];
 
-/// One file with a list of hooks.
+/// Writes one file with a list of hooks.
 fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
     let hook = |event: &&str| {
         json!({

@@ -1,18 +1,21 @@
 //! opencode.
 //!
-//! It has no command hooks: a small plugin starts us for each of its hooks and sends `{"hook": NAME, "directory": …, "input": …,
-//! "output": …}`, the hook's name and its two arguments. Exit status 2 makes the plugin throw, with standard error as the reason,
-//! and what stands in `output` of an answer is assigned to the hook's own. What comes by its `event` hook has the event's type for a
-//! name, and its properties for input.
+//! It has no command hooks. A small plugin starts us for each of its hooks and sends
+//! `{"hook": NAME, "directory": …, "input": …, "output": …}`: the hook's name and its two arguments. At exit status 2,
+//! the plugin throws with standard error as the reason. The plugin assigns `output` of an answer to the hook's own
+//! `output`. For its `event` hook, the name is the event's type and `input` is its properties.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Part::{Args, Result, Word};
-use super::home::{Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static OPENCODE: AgentDialect = AgentDialect {
     name: "opencode",
@@ -21,13 +24,14 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     event_fields: &["hook"],
     events: EVENTS,
     fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
-    mcp: McpName::Joined('_'),
+    mcp: McpName::Joined("_"),
     own_tools: OWN_TOOLS,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
     refusal: Way::Status,
     nothing: "",
+    protected: row("opencode", &[".config/opencode"], &[".opencode", "opencode.json", "opencode.jsonc"]),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["opencode"],
@@ -51,14 +55,14 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
             "session.error",
             "file.edited",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &[],
             project: &[],
             form: WrittenForm::Code,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },
@@ -85,6 +89,8 @@ const TOOL_DONE: &[Field] = &[
     field("input.callID", "call_id"),
     field("input.args", "args"),
     field("output.output", "result"),
+    // For a server's tool, there are only the parts that the server sent.
+    formed("output.content", "result", FieldForm::PartsIfNone),
 ];
 const PERMISSION: &[Field] = &[field("input.type", "operation"), field("input.metadata", "details")];
 const PERMISSION_ASKED: &[Field] = &[field("input.permission", "operation"), field("input.metadata", "details")];
@@ -96,7 +102,7 @@ const ERROR: &[Field] = &[field("input.error", "error")];
 const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("session.created", EventKind::SessionStart, TOLD),
     AgentEvent::new("session.deleted", EventKind::SessionEnd, TOLD),
-    // The person is only told that something went wrong.
+    // The person only learns that something went wrong.
     AgentEvent::new("chat.message", EventKind::BeforeAgent, Capabilities { block: Way::Status, ..TOLD })
         .with(&[PROMPT]),
     AgentEvent::new("session.idle", EventKind::AfterAgent, TOLD),
@@ -114,7 +120,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("tool.definition", EventKind::Custom, TOLD),
     AgentEvent::new("permission.ask", EventKind::ApprovalRequest, Capabilities { allow: ALLOW, block: DENY, ..TOLD })
         .with(&[PERMISSION]),
-    // What newer versions tell in place of the question above, which they no longer put.
+    // Newer versions send this event instead of the question above.
     AgentEvent::new("permission.asked", EventKind::ApprovalRequest, TOLD).with(&[PERMISSION_ASKED]),
     AgentEvent::new("command.execute.before", EventKind::Custom, TOLD),
     AgentEvent::new("shell.env", EventKind::Custom, TOLD),
@@ -126,7 +132,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("file.edited", EventKind::FileEdited, TOLD).with(&[FILE]),
 ];
 
-/// A plugin in JavaScript that starts us: this agent runs no commands by itself.
+/// Writes a plugin in JavaScript that starts us, because this agent runs no commands itself.
 fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
     let is_told = |event: &&&str| ["session.", "file.", "permission.asked"].iter().any(|told| event.starts_with(told));
     let told: Vec<&&str> = commands.events.iter().filter(is_told).collect();

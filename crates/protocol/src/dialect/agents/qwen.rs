@@ -1,18 +1,20 @@
 //! Qwen Code.
 //!
-//! The events have Claude Code's names, the tools Gemini CLI's. An `allow` cancels what other hooks denied, so we never send
-//! one. Arguments cannot be changed: `updatedInput` is not applied.
+//! The events have Claude Code's names, the tools have Gemini CLI's. An `allow` overrides the refusals of other hooks,
+//! so we never send one. `updatedInput` changes arguments only where the agent asks for permission.
 
 use std::time::Duration;
 
 use super::Part::{Event, Reason, Word};
 use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, HALT_BLOCKED, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY,
-    NESTED_CONTEXT, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
+    NESTED_BEHAVIOR_HALT, NESTED_BEHAVIOR_MODIFY, NESTED_CONTEXT, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL,
+    TOOL_DONE,
 };
-use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, USUAL, WrittenForm, WrittenHooks};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static QWEN: AgentDialect = AgentDialect {
     name: "qwen",
@@ -23,12 +25,17 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Canonical,
     own_tools: &[],
-    // From 1000 on it takes a number for milliseconds.
+    // It takes a number from 1000 on as milliseconds.
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(1)),
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Qwen Code",
+        &[".qwen/settings.json", ".qwen/trustedFolders.json", ".qwen/hooks", ".qwen/extensions"],
+        &[".qwen/settings.json", ".qwen/hooks", ".qwen/extensions"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["qwen"],
@@ -39,10 +46,10 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
         form: Form::Groups,
         shell: LineShell::Sh,
         events: USUAL,
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
-        written: Written {
+        written: WrittenHooks {
             user: &[".qwen/settings.json"],
             project: &[".qwen/settings.json"],
             form: WrittenForm::Groups,
@@ -62,9 +69,9 @@ const DENY: Way = Way::Json(&[
 
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
-/// `continue: false` by itself was only seen to stop a call.
+/// In tests, `continue: false` alone only stopped a call.
 const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT_BLOCKED, ..TOLD };
-/// The end of a turn, which would go on if it were blocked as well.
+/// The end of a turn, which would go on if it were also blocked.
 const ENDS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
 const CALL: Capabilities = Capabilities { ask: NESTED_ASK, block: DENY, halt: HALT, context: NESTED_CONTEXT, ..TOLD };
 
@@ -81,7 +88,13 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new(
         "PermissionRequest",
         EventKind::ApprovalRequest,
-        Capabilities { allow: NESTED_BEHAVIOR_ALLOW, block: NESTED_BEHAVIOR_DENY, ..TOLD },
+        Capabilities {
+            allow: NESTED_BEHAVIOR_ALLOW,
+            block: NESTED_BEHAVIOR_DENY,
+            halt: NESTED_BEHAVIOR_HALT,
+            modify: NESTED_BEHAVIOR_MODIFY,
+            ..TOLD
+        },
     )
     .with(&[PERMISSION]),
     AgentEvent::new("PermissionDenied", EventKind::Custom, TOLD),

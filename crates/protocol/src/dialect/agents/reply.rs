@@ -1,10 +1,11 @@
-//! Verdicts as an agent is answered: the smallest answer that says it, and never less than it means.
+//! Writes verdicts as answers to an agent: the smallest answer with the full meaning.
 //!
-//! What an agent cannot be told becomes something stricter that it can: a change that it cannot make is a refusal, a
-//! question that it cannot put is one too. Where nothing can be stopped any more, the person is told so.
+//! If the agent cannot be told something, the answer is the next stricter thing. So an impossible change or question
+//! becomes a refusal. If the operation can no longer be stopped, the person gets a message.
 
 use serde_json::{Map, Value};
 
+use super::events::wrapped_call;
 use super::field::set;
 use super::{AgentDialect, Capabilities, Form, Part, Way};
 use crate::dialect::{Reply, Request, line};
@@ -12,10 +13,10 @@ use crate::event::{EventKind, Power};
 use crate::tool;
 use crate::verdict::{Flow, Verdict, joined};
 
-/// More of a change is not repeated in a refusal.
+/// The most bytes of a change that a refusal repeats.
 const LONGEST_CHANGE: usize = 2000;
 
-/// What is put into an answer.
+/// The values for the fields of an answer.
 struct Slots<'a> {
     event: &'a str,
     reason: String,
@@ -38,7 +39,7 @@ impl AgentDialect {
         if let Some(way) = self.standing_in_the_way(request, verdict, &can, &mut slots) {
             return slots.alone(way);
         }
-        let mut answer = Composed::default();
+        let mut answer = ComposedReply::default();
         match verdict.flow {
             Flow::Allow => answer.say(can.allow, &slots, ""),
             Flow::Ask => answer.say(can.ask, &slots, ""),
@@ -62,7 +63,7 @@ impl AgentDialect {
         answer.into_reply(self.nothing)
     }
 
-    /// The tools that stay on offer, by the agent's names for them; none of them where the choice is refused.
+    /// The tools to keep on offer, by the agent's names. Empty if the selection is refused.
     fn offered(&self, request: &Request, verdict: &Verdict) -> Option<Vec<String>> {
         if request.event.kind != EventKind::BeforeToolSelection {
             return None;
@@ -74,7 +75,7 @@ impl AgentDialect {
         verdict.tools.as_ref().map(|tools| tools.iter().map(spelled).collect())
     }
 
-    /// The texts for the model, and those for the person; what the model cannot be told, the person is.
+    /// The texts for the model, and those for the person. Texts that the model cannot get go to the person.
     fn texts(
         &self,
         request: &Request,
@@ -83,13 +84,13 @@ impl AgentDialect {
         slots: &Slots<'_>,
     ) -> (Vec<String>, Vec<String>) {
         let mut told = verdict.messages.clone();
-        // No agent takes a prompt from a hook; the model reads it beside what it does.
+        // No agent takes a prompt from a hook, so the model gets it as context.
         let for_model = verdict.system_messages.iter().chain(&verdict.context).chain(&verdict.prompts);
         let mut for_model: Vec<String> = for_model.cloned().collect();
         let asks = can.ask.is_possible() || request.event.kind == EventKind::ApprovalRequest;
         if !(verdict.flow.continues() || (verdict.flow == Flow::Ask && asks)) {
             match request.event.kind.row().power {
-                // What a refusal means after the fact.
+                // After the fact, a refusal is feedback to the model.
                 Power::Feedback if can.context.is_possible() => for_model.insert(0, slots.reason.clone()),
                 _ => told.push(format!(
                     "{} ({} only reports {}; nothing was stopped)",
@@ -106,7 +107,7 @@ impl AgentDialect {
         (for_model, told)
     }
 
-    /// How a verdict is said that does not let the operation go on, if there is a way.
+    /// How to tell the agent not to continue, if that is possible.
     fn standing_in_the_way(
         &self,
         request: &Request,
@@ -117,12 +118,12 @@ impl AgentDialect {
         let block = Some(can.block).filter(|way| way.is_possible());
         match verdict.flow {
             Flow::Halt if can.halt.is_possible() => Some(can.halt),
-            // A refused end goes on; that is the opposite.
+            // Refusing an end makes the agent go on, which is the opposite of a halt.
             Flow::Halt if matches!(request.event.kind, EventKind::AfterAgent | EventKind::SubagentStop) => None,
             Flow::Halt | Flow::Block => block,
-            // The agent is about to ask.
-            Flow::Ask if request.event.kind == EventKind::ApprovalRequest => None,
-            Flow::Ask if !can.ask.is_possible() => {
+            // The agent is about to ask anyway.
+            Flow::Ask if request.event.kind == EventKind::ApprovalRequest && slots.args.is_none() => None,
+            Flow::Ask if !can.ask.is_possible() && request.event.kind != EventKind::ApprovalRequest => {
                 let block = block?;
                 slots.reason =
                     format!("a person must decide, and {} cannot ask one here: {}", self.title, slots.reason);
@@ -142,20 +143,22 @@ impl AgentDialect {
         }
     }
 
-    /// What is said in place of a result that cannot be replaced.
+    /// The text instead of a replaced result that the agent cannot take.
     fn replacement(&self, slots: &Slots<'_>) -> Option<String> {
         let result = slots.result.as_ref()?;
-        let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
-        Some(format!("{} cannot replace the result here; use this in its place: {text}", self.title))
+        Some(format!("{} cannot replace the result here; use this in its place: {}", self.title, result_text(result)))
     }
 
-    /// Why the arguments cannot be changed as the verdict wants it.
+    /// Why the agent cannot change the arguments in the way of the verdict.
     fn obstacle(&self, request: &Request, verdict: &Verdict, can: &Capabilities) -> Option<String> {
         if !can.modify.is_possible() {
             return Some(format!("{} cannot do that here", self.title));
         }
-        let name = request.event.text("tool_name").unwrap_or_default();
-        let mut args = request.event.args().cloned().unwrap_or_default();
+        if request.event.kind == EventKind::ApprovalRequest && verdict.flow != Flow::Allow {
+            return Some(format!("{} cannot do that here without an approval, which no hook gave", self.title));
+        }
+        let (name, args) = request.event.call()?;
+        let mut args = args.cloned().unwrap_or_default();
         args.retain(|name, _| !request.spelling.added_args.contains(&name.as_str()));
         let misfit = tool::misfit(name, &args, &verdict.patch)?;
         Some(format!("`{name}` has no `{misfit}`"))
@@ -170,11 +173,11 @@ fn change_refused(obstacle: &str, verdict: &Verdict) -> String {
 
 /// The complete arguments under the agent's own names, if the verdict changes them.
 fn changed_args(request: &Request, verdict: &Verdict) -> Option<Map<String, Value>> {
-    if request.event.kind != EventKind::BeforeTool || verdict.patch.is_empty() {
+    if request.event.kind == EventKind::AfterTool || verdict.patch.is_empty() {
         return None;
     }
-    let before = request.event.args().cloned().unwrap_or_default();
-    let name = request.event.text("tool_name").unwrap_or_default();
+    let (name, before) = request.event.call()?;
+    let before = before.cloned().unwrap_or_default();
     let mut args = tool::patched(name, &before, &verdict.patch);
     if args == before && !before.is_empty() {
         return None;
@@ -182,10 +185,15 @@ fn changed_args(request: &Request, verdict: &Verdict) -> Option<Map<String, Valu
     for added in &request.spelling.added_args {
         args.shift_remove(*added);
     }
-    Some(args)
+    Some(if request.spelling.wraps_call { wrapped_call(name, args) } else { args })
 }
 
-/// Always something: agents ignore a refusal without a reason.
+/// A result as text.
+fn result_text(result: &Value) -> String {
+    result.as_str().map_or_else(|| result.to_string(), str::to_owned)
+}
+
+/// The reason; never empty, because agents ignore a refusal without a reason.
 fn reason(verdict: &Verdict) -> String {
     let reason = verdict.reason().unwrap_or_default();
     let reason = reason.trim();
@@ -193,12 +201,12 @@ fn reason(verdict: &Verdict) -> String {
 }
 
 impl Slots<'_> {
-    /// An answer that says this and nothing else.
+    /// An answer with only this.
     fn alone(&self, way: Way) -> Reply {
         match way {
             Way::Status => Reply { stderr: format!("{}\n", self.reason).into_bytes(), exit: 2, ..Reply::default() },
             way => {
-                let mut answer = Composed::default();
+                let mut answer = ComposedReply::default();
                 answer.say(way, self, &self.reason);
                 answer.into_reply("")
             }
@@ -214,20 +222,21 @@ impl Slots<'_> {
             Part::Text => Some(text.into()),
             Part::Args => self.args.clone().map(Value::Object),
             Part::Result => self.result.clone(),
+            Part::ResultText => self.result.as_ref().map(result_text).map(Value::from),
             Part::Tools => self.tools.clone().map(Value::from),
             Part::ToolMode => self.tools.as_ref().map(|tools| if tools.is_empty() { "NONE" } else { "ANY" }.into()),
         }
     }
 }
 
-/// One answer of several parts.
+/// An answer with several parts.
 #[derive(Default)]
-struct Composed {
+struct ComposedReply {
     wire: Map<String, Value>,
     text: Option<String>,
 }
 
-impl Composed {
+impl ComposedReply {
     fn say(&mut self, way: Way, slots: &Slots<'_>, text: &str) {
         match way {
             Way::Json(form) => self.fields(form, slots, text),
@@ -244,7 +253,7 @@ impl Composed {
         }
     }
 
-    /// One document or none.
+    /// Writes one JSON document, or the agent's empty reply.
     fn into_reply(self, nothing: &str) -> Reply {
         let stdout = match self.text {
             _ if !self.wire.is_empty() => line(self.wire),

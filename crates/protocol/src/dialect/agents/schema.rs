@@ -1,4 +1,4 @@
-//! The schema of an agent's answers, from what it is declared to read.
+//! The schema of an agent's answers, derived from its declaration.
 
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ fn described(part: Part, known: Option<Value>) -> Value {
             json!({"enum": words})
         }
         Part::Flag(_) => json!({"type": "boolean"}),
-        Part::Event | Part::Reason | Part::Text | Part::ToolMode => json!({"type": "string"}),
+        Part::Event | Part::Reason | Part::Text | Part::ResultText | Part::ToolMode => json!({"type": "string"}),
         Part::Args => json!({"type": "object"}),
         Part::Result => json!({}),
         Part::Tools => json!({"type": "array", "items": {"type": "string"}}),

@@ -1,10 +1,10 @@
-//! Whose event it is, where the line that asks us names another agent.
+//! Finds the agent that sent an event, if the command line that asks us names another agent.
 
 use super::{AGENTS, AgentDialect, AgentEvent, Pick};
 use crate::dialect::Request;
 use crate::event::{EventKind, Power};
 
-/// The first agent that has an event like this, and the event as that agent means it: for where none is named that is known.
+/// The first agent that has such an event, and the event as that agent means it. For command lines that name no agent.
 pub fn sender_of(bytes: &[u8]) -> Option<(&'static AgentDialect, Request)> {
     AGENTS.iter().copied().find_map(|agent| {
         let request = agent.read(bytes, None).ok()?;
@@ -13,17 +13,22 @@ pub fn sender_of(bytes: &[u8]) -> Option<(&'static AgentDialect, Request)> {
 }
 
 impl AgentDialect {
-    /// The agent that sent an event for certain, if it was not this one, and the event as that agent means it.
+    /// The agent that certainly sent an event, if it was not this one, and the event as that agent means it.
     ///
-    /// An event without a name for this agent is another's that names it. A name that this agent does not know may be that of a
-    /// newer event, unless another agent has it for something that this one has a name of its own for.
-    pub fn actual_sender(&self, bytes: &[u8]) -> Option<(&'static AgentDialect, Request)> {
-        let read = self.read(bytes, None).ok();
+    /// If this agent finds no event name, another agent that finds one is the sender. A name that this agent does not
+    /// know may be a newer event of its own. But if another agent has that name for an event that this agent names
+    /// differently, that agent is the sender. `named` is the event's name if the event does not contain it.
+    pub fn actual_sender(&self, bytes: &[u8], named: Option<&str>) -> Option<(&'static AgentDialect, Request)> {
+        self.other_sender(bytes, None).or_else(|| self.other_sender(bytes, Some(named?)))
+    }
+
+    fn other_sender(&self, bytes: &[u8], named: Option<&str>) -> Option<(&'static AgentDialect, Request)> {
+        let read = self.read(bytes, named).ok();
         if read.as_ref().is_some_and(|request| self.asked(request).is_some()) {
             return None;
         }
         AGENTS.iter().copied().filter(|other| other.name != self.name).find_map(|other| {
-            let request = other.read(bytes, None).ok()?;
+            let request = other.read(bytes, named).ok()?;
             let event = other.asked(&request)?;
             let same_name = |own: &Request| own.spelling.event == request.spelling.event;
             let is_others = read.as_ref().is_none_or(|own| same_name(own) && self.calls_otherwise(event));
@@ -31,9 +36,17 @@ impl AgentDialect {
         })
     }
 
-    /// Whether it has a name of its own for another agent's event.
+    /// Whether a request is about one of its events.
+    pub fn knows(&self, request: &Request) -> bool {
+        self.asked(request).is_some()
+    }
+
+    /// Whether this agent has a different name for another agent's event.
     fn calls_otherwise(&self, event: &AgentEvent) -> bool {
-        let is_usual = |event: &AgentEvent| event.pick == Pick::Any && event.kind.row().power != Power::Reports;
+        let is_usual = |event: &AgentEvent| {
+            let is_general = matches!(event.pick, Pick::Any | Pick::Tool(_) | Pick::Mcp);
+            is_general && event.kind.row().power != Power::Reports
+        };
         event.kind != EventKind::Custom && is_usual(event) && self.events_of(event.kind).any(is_usual)
     }
 }

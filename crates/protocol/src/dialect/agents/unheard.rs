@@ -1,4 +1,4 @@
-//! What of a verdict an agent cannot be told, or only as something else: exactly what its capabilities lack.
+//! Finds the parts of a verdict that an agent cannot be told, or only in another form.
 
 use super::{AgentDialect, Capabilities, Way};
 use crate::dialect::Request;
@@ -6,9 +6,9 @@ use crate::event::{EventKind, Power};
 use crate::verdict::{Flow, Verdict};
 
 impl AgentDialect {
-    /// What of a verdict does not reach the agent as it was meant, in one line; nothing where all of it does.
+    /// The parts of a verdict whose full meaning does not reach the agent, in one line; `None` if all does.
     ///
-    /// A refusal that the agent hears is all that it is told, so nothing else is lost then.
+    /// If the agent gets a refusal, it needs nothing else, so nothing else is lost.
     pub fn unheard(&self, request: &Request, verdict: &Verdict) -> Option<String> {
         let kind = request.event.kind;
         let can = self.asked(request).map_or(Capabilities::NONE, |event| event.can);
@@ -24,13 +24,13 @@ impl AgentDialect {
     }
 }
 
-/// What becomes of a refusal.
+/// The effect of a refusal.
 enum Refusal {
-    /// There is none, or it is said beside everything else.
+    /// There is no refusal, or the agent can be told it together with everything else.
     None,
-    /// The agent does as it is told.
+    /// The agent obeys it.
     Heard,
-    /// The agent does something else.
+    /// The agent does this instead.
     Only(&'static str),
     /// The agent goes on.
     Unheard,
@@ -38,11 +38,11 @@ enum Refusal {
 
 fn refusal(kind: EventKind, flow: Flow, can: &Capabilities) -> Refusal {
     let ends_turn = matches!(kind, EventKind::AfterAgent | EventKind::SubagentStop);
-    // What a refusal means after the fact.
+    // After the fact, a refusal is feedback to the model.
     let is_feedback = kind.row().power == Power::Feedback && can.context.is_possible();
     match flow {
         Flow::Allow | Flow::NoOpinion => Refusal::None,
-        // The agent is about to ask anyway, or does so because it is told to.
+        // The agent is about to ask anyway, or can be told to ask.
         Flow::Ask if kind == EventKind::ApprovalRequest || can.ask.is_possible() => Refusal::None,
         Flow::Halt if can.halt.is_possible() => Refusal::Heard,
         Flow::Halt if is_feedback || (can.block.is_possible() && !ends_turn) => {
@@ -54,13 +54,13 @@ fn refusal(kind: EventKind, flow: Flow, can: &Capabilities) -> Refusal {
     }
 }
 
-/// A part of a verdict, and what becomes of it where the agent cannot be told.
+/// A part of a verdict, and what happens to it if the agent cannot be told.
 struct VerdictPart {
     is_there: bool,
     way: Way,
     /// What the agent cannot do.
     lack: &'static str,
-    /// Whether it is told as something else, and what is said then.
+    /// Whether it reaches the agent in another form, and a description of that.
     instead: (bool, &'static str),
 }
 
@@ -74,6 +74,8 @@ impl VerdictPart {
 fn parts(kind: EventKind, verdict: &Verdict, can: &Capabilities) -> [VerdictPart; 6] {
     let can_ask = matches!(kind, EventKind::BeforeTool | EventKind::ApprovalRequest);
     let can_refuse = can.block.is_possible();
+    // Only an approval can carry changed arguments.
+    let is_unapproved = kind == EventKind::ApprovalRequest && verdict.flow != Flow::Allow;
     let for_model = [&verdict.system_messages, &verdict.context, &verdict.prompts];
     [
         VerdictPart {
@@ -83,8 +85,8 @@ fn parts(kind: EventKind, verdict: &Verdict, can: &Capabilities) -> [VerdictPart
             instead: (false, ""),
         },
         VerdictPart {
-            is_there: kind == EventKind::BeforeTool && !verdict.patch.is_empty(),
-            way: can.modify,
+            is_there: can_ask && !verdict.patch.is_empty(),
+            way: if is_unapproved { Way::No } else { can.modify },
             lack: "cannot change the arguments at this event",
             instead: (can_refuse, "cannot change the arguments at this event, so the call was refused"),
         },

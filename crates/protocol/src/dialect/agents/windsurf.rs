@@ -1,13 +1,16 @@
 //! Windsurf (Cascade hooks).
 //!
-//! The exit status is the whole answer: 2 refuses what has not happened yet, with standard error as the reason. Standard output
-//! is only shown. There is an event for each sort of tool, and none for the rest.
+//! The exit status is the whole answer. Status 2 refuses an operation that has not happened yet, with standard error as
+//! the reason. Standard output is only shown. There are events for some kinds of tools, and none for the rest.
 
 use std::time::Duration;
 
-use super::home::{FlatEntry, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{
+    FlatEntry, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Pick, Way, field};
 use crate::event::EventKind;
+use crate::protected::row;
 
 pub(super) static WINDSURF: AgentDialect = AgentDialect {
     name: "windsurf",
@@ -23,6 +26,11 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
     timeout: None,
     refusal: Way::Status,
     nothing: "",
+    protected: row(
+        "Windsurf",
+        &[".codeium/windsurf/hooks.json", ".codeium/windsurf/mcp_config.json"],
+        &[".windsurf/hooks.json", ".windsurf/hooks"],
+    ),
     refusing: |_, status| status == 2,
     home: Home {
         programs: &["windsurf"],
@@ -30,7 +38,13 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
         variable: None,
         project: Some(".windsurf/hooks.json"),
         also_reads: &[],
-        form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
+        form: Form::Flat(FlatEntry {
+            version: false,
+            typed: false,
+            command: "command",
+            timeout: None,
+            shows: Some("show_output"),
+        }),
         shell: LineShell::Sh,
         events: &[
             "pre_read_code",
@@ -44,14 +58,14 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
             "pre_user_prompt",
             "post_cascade_response",
         ],
-        taste: Taste::ANYTHING,
+        taste: SettingsSyntax::ANYTHING,
         review: None,
         project_variables: &[],
-        written: Written {
+        written: WrittenHooks {
             user: &[".codeium/windsurf/hooks.json"],
             project: &[".windsurf/hooks.json"],
             form: WrittenForm::Flat,
-            matcher: MatcherForm::Within,
+            matcher: MatcherForm::NamesOrWithin,
             folder: OwnFolder::Unused,
         },
     },

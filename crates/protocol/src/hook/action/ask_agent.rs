@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, Needs, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -60,7 +60,7 @@ impl ActionDescriptor for AskAgentSpec {
         AskAgentSpec::TYPE.name.to_owned()
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Text(format!("asks the agent: {}", self.prompt))
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Text(format!("asks the agent: {}", self.prompt))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use super::{Action, ActionDescriptor, ActionType, Needs, Shown};
+use super::{Action, ActionDescriptor, ActionText, ActionType, Needs};
 use crate::event::{Event, EventKind};
 use crate::hook::{HookError, HookSpec, Rules};
 use crate::verdict::Verdict;
@@ -23,7 +23,7 @@ impl Builtin {
         Builtin(Arc::new(closure))
     }
 
-    /// Calls it.
+    /// Calls the closure.
     pub fn call(&self, event: &Event) -> Verdict {
         (self.0)(event)
     }
@@ -41,7 +41,7 @@ impl PartialEq for Builtin {
     }
 }
 
-/// A closure cannot be written down.
+/// The error for writing a closure to a file.
 const NO_TEXT: &str = "a closure has no text";
 
 impl Serialize for Builtin {
@@ -69,7 +69,7 @@ impl ActionDescriptor for Builtin {
         Needs::Nothing
     }
 
-    /// None: closures are told apart by who registered them.
+    /// No words: closures are distinguished by the hook that registered them.
     fn words(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -82,7 +82,7 @@ impl ActionDescriptor for Builtin {
         self.title()
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Text("built in".to_owned())
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Text("built in".to_owned())
     }
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, ProgramAnswer, Shown};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, Needs, Program, ProgramAnswer};
 use crate::event::EventKind;
 use crate::hook::definition::path;
-use crate::hook::key::{Approved, HookKey, KeyKind, ROW, TextForm, text};
+use crate::hook::key::{ApprovedPart, HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules, Runs, runs};
 
-/// Characters that have no business in the name of a program.
+/// Characters that cannot be part of a program's name.
 const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '[', ']', '<', '>', '\n', '\0'];
 
 /// A program that is started without a shell, as declared.
@@ -21,11 +21,11 @@ pub struct CommandSpec {
     pub command: String,
     /// Its arguments, which may hold templates.
     pub args: Vec<String>,
-    /// The file whose content decides what happens, if there is one.
+    /// The file whose content decides what it does, if there is one.
     pub script: Option<PathBuf>,
 }
 
-/// The row of `command`, in an action and in an entry.
+/// The row of `command`, for actions and for entries.
 pub(in crate::hook) const COMMAND: HookKey = HookKey {
     name: "command",
     about: "The program: absolute, relative to this file's folder, or an interpreter; no shell characters",
@@ -35,7 +35,7 @@ pub(in crate::hook) const COMMAND: HookKey = HookKey {
     ..ROW
 };
 
-/// The row of `args`, in an action and in an entry.
+/// The row of `args`, for actions and for entries.
 pub(in crate::hook) const ARGS: HookKey = HookKey {
     name: "args",
     about: "Its arguments, which may hold templates; a relative script is found beside this file",
@@ -44,11 +44,11 @@ pub(in crate::hook) const ARGS: HookKey = HookKey {
     ..ROW
 };
 
-/// The row of the script, which the place of the hook says.
+/// The row of the script, which comes from the hook's place.
 pub(super) const SCRIPT: HookKey = HookKey {
     name: "script",
     about: "The file whose content decides what happens",
-    approved: Approved::Part(|hook| hook.script().map(|script| path(script)).into()),
+    approved: ApprovedPart::Part(|hook| hook.script().map(|script| path(script)).into()),
     ..ROW
 };
 
@@ -93,8 +93,8 @@ impl ActionDescriptor for CommandSpec {
         self.line().join(" ")
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Words(self.line())
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Words(self.line())
     }
 
     fn script(&self) -> Option<&PathBuf> {
@@ -107,7 +107,7 @@ impl ActionDescriptor for CommandSpec {
     }
 }
 
-/// A program that may be started, and would not take the event for its code.
+/// Checks that a program may be started, and that it would not read the event as its code.
 pub(super) fn check_program(command: &str, args: &[String], rules: &Rules) -> Result<(), HookError> {
     check_command(command, rules)?;
     if runs(command, args) == Runs::Input {
@@ -116,12 +116,12 @@ pub(super) fn check_program(command: &str, args: &[String], rules: &Rules) -> Re
     Ok(())
 }
 
-/// A command word is one program: absolute, or on the whitelist.
+/// Checks that the command word is one program: absolute, or on the whitelist.
 fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
     if command.trim().is_empty() {
         return Err(HookError::NoCommand);
     }
-    // No shell ever reads the command, so the folders it lies in may be called anything.
+    // No shell reads the command, so its folders may have any names.
     let absolute = Path::new(command).is_absolute();
     let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
     if holds_shell_characters(word) || command.contains('\0') {
@@ -141,7 +141,7 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
     Err(HookError::NotAllowed { command: command.to_owned(), whitelist: rules.whitelist.join(", ") })
 }
 
-/// Whether a word holds characters that mean something to a shell, which no program's name needs.
+/// Whether a word has shell characters, which no program's name needs.
 pub fn holds_shell_characters(word: &str) -> bool {
     word.contains(METACHARACTERS)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, HttpTarget, Needs, Shown, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, HttpTarget, Needs, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{Endpoint, Header, HookError, HookSpec, Rules};
@@ -12,7 +12,7 @@ use crate::hook::{Endpoint, Header, HookError, HookSpec, Rules};
 pub struct HttpSpec {
     /// The address.
     pub url: String,
-    /// Headers beside our own.
+    /// Headers in addition to our own.
     pub headers: Vec<(String, String)>,
 }
 
@@ -68,8 +68,8 @@ impl ActionDescriptor for HttpSpec {
         format!("POST {}", self.url)
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Text(self.summary())
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Text(self.summary())
     }
 
     fn headers(&self) -> &[(String, String)] {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, Needs};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -13,9 +13,9 @@ use crate::hook::{HookError, HookSpec, Rules};
 pub struct McpSpec {
     /// The server.
     pub server: String,
-    /// The tool, by the server's own name for it.
+    /// The tool's name on the server.
     pub tool: String,
-    /// Its arguments; texts in it may hold templates.
+    /// Its arguments, whose texts may have templates.
     pub args: Map<String, Value>,
 }
 
@@ -82,8 +82,8 @@ impl ActionDescriptor for McpSpec {
         format!("{}/{}", self.server, self.tool)
     }
 
-    fn shown(&self) -> Shown<'_> {
+    fn shown(&self) -> ActionText<'_> {
         let McpSpec { server, tool, args } = self;
-        Shown::Text(format!("calls {tool} of MCP server {server} with {}", Value::from(args.clone())))
+        ActionText::Text(format!("calls {tool} of MCP server {server} with {}", Value::from(args.clone())))
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::command::{SCRIPT, check_program};
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, ProgramAnswer, Shown, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, Needs, Program, ProgramAnswer, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW};
 use crate::hook::{HookError, HookSpec, Rules, Runs, runs};
@@ -19,7 +19,7 @@ const EVENTS: &[EventKind] = &[EventKind::BeforeAgent, EventKind::AfterAgent];
 pub struct RunCommandSpec {
     /// The line, as written.
     pub line: String,
-    /// Its words; where templates stand in it, they stay inside their words.
+    /// Its words. A value of a template stays inside its word.
     pub words: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl ActionDescriptor for RunCommandSpec {
         let (command, args) = self.words.split_first().ok_or(HookError::NoCommand)?;
         let mut args = args.to_vec();
         check_program(command, &args, rules)?;
-        // The script is part of what is approved, so it must be one and the same file wherever the event happens.
+        // The script is part of what is approved, so it must be the same file wherever the event happens.
         let mut script = None;
         if let Runs::Script(index) = runs(command, &args)
             && let Some(arg) = args.get_mut(index).filter(|arg| placeholders(arg).next().is_none())
@@ -86,7 +86,7 @@ impl ActionDescriptor for RunCommandSpec {
         self.line.clone()
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Text(self.line.clone())
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Text(self.line.clone())
     }
 }

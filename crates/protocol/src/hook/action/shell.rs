@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionText, ActionType, Needs, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -58,7 +58,7 @@ impl ActionDescriptor for ShellSpec {
         self.script.clone()
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown::Words(vec!["sh", "-c", &self.script])
+    fn shown(&self) -> ActionText<'_> {
+        ActionText::Words(vec!["sh", "-c", &self.script])
     }
 }

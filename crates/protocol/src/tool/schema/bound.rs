@@ -1,19 +1,19 @@
-//! Schemas that are too large to stand in every question to a model: loosened until they are not. What is left takes
-//! everything that the whole took.
+//! Loosens schemas that are too large for every request to a model. The result accepts every value that the original
+//! accepts.
 
 use serde_json::{Map, Value};
 
 use super::inline::{LONGEST_GLIMPSE, MANY, NAMED, ONE, glimpse};
 use super::shape::any_object;
 
-/// How deep a large schema may stay, tried one after the other.
+/// The nesting depths for a large schema, tried one after the other.
 const DEPTHS: [usize; 6] = [8, 6, 4, 3, 2, 1];
-/// Longer lists of values, patterns and examples are left out of a large schema.
+/// The longest list of values, patterns or examples in a large schema, in bytes.
 const LONGEST_LIST: usize = 1 << 10;
-/// So are more alternatives.
+/// The most alternatives in a large schema.
 const MOST_WAYS: usize = 16;
 
-/// The schema with at most so many bytes, and how many it had if those were too many.
+/// The schema within this many bytes, and its original size if that was larger.
 pub(super) fn bound(schema: Map<String, Value>, most: usize) -> (Map<String, Value>, Option<usize>) {
     let size = size(&schema);
     if size <= most {
@@ -33,14 +33,14 @@ fn trimmed(schema: &Map<String, Value>, depth: usize) -> Map<String, Value> {
     }
     let mut smaller: Map<String, Value> =
         schema.iter().filter_map(|(key, value)| Some((key.clone(), part(key, value, depth)?))).collect();
-    // Without the schemas of the first items, that of the others would be about all.
+    // Without the schemas of the first items, the schema of the others would apply to all items.
     if schema.contains_key("prefixItems") && !smaller.contains_key("prefixItems") {
         smaller.remove("items");
     }
     smaller
 }
 
-/// A part of a schema, or nothing where it is too large.
+/// A part of a schema; `None` if it is too large.
 fn part(key: &str, value: &Value, depth: usize) -> Option<Value> {
     let below = |value: &Value| match value {
         Value::Object(schema) => Value::Object(trimmed(schema, depth - 1)),
@@ -62,7 +62,7 @@ fn part(key: &str, value: &Value, depth: usize) -> Option<Value> {
     }
 }
 
-/// As many properties as there is room for, those that are needed first.
+/// As many properties as fit, the required ones first.
 fn fewer(mut schema: Map<String, Value>, most: usize) -> Map<String, Value> {
     let Some(Value::Object(properties)) = schema.remove("properties") else { return any_object() };
     let required: Vec<Value> = match schema.remove("required") {
@@ -71,7 +71,7 @@ fn fewer(mut schema: Map<String, Value>, most: usize) -> Map<String, Value> {
     };
     let is_needed = |name: &str| required.iter().any(|needed| needed.as_str() == Some(name));
     let (needed, others): (Vec<_>, Vec<_>) = properties.into_iter().partition(|(name, _)| is_needed(name));
-    // What is not described any more may still be there.
+    // A property that is no longer described may still occur.
     for strict in ["additionalProperties", "patternProperties", "propertyNames", "dependentSchemas"] {
         schema.remove(strict);
     }
@@ -80,7 +80,7 @@ fn fewer(mut schema: Map<String, Value>, most: usize) -> Map<String, Value> {
         .into_iter()
         .chain(others)
         .take_while(|(name, value)| {
-            // Once where it is described, once where it is needed.
+            // The name occurs in the description, and perhaps in the list of required ones.
             let cost = 2 * Value::from(name.as_str()).to_string().len() + value.to_string().len() + 4;
             let fits = cost <= room;
             room = room.saturating_sub(cost);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::ToolSchema;
 
-    fn lowered(schema: Value, api: Api) -> super::super::Lowered {
+    fn lowered(schema: Value, api: Api) -> super::super::LoweredSchema {
         let Value::Object(schema) = schema else { panic!("no object") };
         lower(&ToolSchema(schema), api)
     }

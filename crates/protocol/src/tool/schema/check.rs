@@ -1,10 +1,9 @@
-//! Whether a value fits a schema: every assertion of drafts 4 to 2020-12, in bounded time.
+//! Checks whether a value fits a schema: every assertion of drafts 4 to 2020-12, in bounded time.
 //!
-//! A full validator is four megabytes of program and runs as long as a hostile schema wants. This one knows the words of
-//! all drafts at once, whichever the schema names: where drafts disagree about one word, the draft that is named decides,
-//! else the newest. `format` demands nothing. What cannot be found out — a reference that leads out of the schema, a
-//! pattern beyond our means — is told, and neither counts for a value nor against it. It stops after a fixed number of
-//! steps, and then says so instead of guessing.
+//! A full validator adds four megabytes to the program, and runs as long as a hostile schema wants. This one knows the
+//! keywords of all drafts. If drafts differ about a keyword, the named draft decides, else the newest. `format` has no
+//! effect. Some points cannot be decided, such as a reference out of the schema, or an unsupported pattern. They are
+//! reported, and count neither for nor against a value. After a fixed number of steps, the check stops and says so.
 
 use serde_json::{Map, Value};
 
@@ -20,28 +19,28 @@ mod unevaluated;
 
 use number::same;
 use pattern::Patterns;
-use scope::{Found, Scope};
+use scope::{FoundSchema, Scope};
 
-/// Far beyond any honest result.
+/// The most steps of a check, far more than any honest result needs.
 const MOST_STEPS: usize = 200_000;
 const DEEPEST: usize = 200;
-/// More of what could not be found out is not told.
+/// The most undecided points that are reported.
 const MOST_NOTES: usize = 10;
-/// More of what would fit is not told.
+/// The longest text about an expected value.
 const LONGEST_WISH: usize = 200;
 
 /// Why a value does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
-    /// It breaks a rule.
+pub enum SchemaMismatch {
+    /// It violates a rule.
     #[error("{}: {why}", place(at))]
     Broken {
-        /// The way to the part that breaks it, as a JSON pointer.
+        /// The path of the violating part, as a JSON pointer.
         at: String,
-        /// Which rule.
+        /// The violated rule.
         why: String,
     },
-    /// Finding out would take too long.
+    /// The check would take too long.
     #[error("the schema is too involved to check")]
     Endless,
 }
@@ -50,7 +49,7 @@ fn place(at: &str) -> &str {
     if at.is_empty() { "the whole value" } else { at }
 }
 
-/// Whether a value fits a schema; if so, what of the schema could not be checked.
+/// Checks a value against a schema. Returns the parts of the schema that could not be checked.
 ///
 /// ```
 /// use serde_json::json;
@@ -60,7 +59,7 @@ fn place(at: &str) -> &str {
 /// let why = ollm_protocol::schema::check(&json!({"n": "one"}), schema).unwrap_err();
 /// assert_eq!(why.to_string(), "/n: it must be integer, not text");
 /// ```
-pub fn check(value: &Value, schema: &Map<String, Value>) -> Result<Vec<String>, Unfit> {
+pub fn check(value: &Value, schema: &Map<String, Value>) -> Result<Vec<String>, SchemaMismatch> {
     let mut check = Check {
         scope: Scope::new(schema),
         patterns: Patterns::default(),
@@ -78,13 +77,13 @@ struct Check<'a> {
     patterns: Patterns<'a>,
     left: usize,
     depth: usize,
-    /// How much could not be found out.
+    /// The number of undecided points.
     doubts: usize,
     /// The same for people.
     notes: Vec<String>,
 }
 
-/// Whether a part fits, as far as that can be found out.
+/// Whether a part fits, as far as that can be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     Yes,
@@ -93,7 +92,7 @@ enum Fit {
 }
 
 impl<'a> Check<'a> {
-    fn schema(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<(), Unfit> {
+    fn schema(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<(), SchemaMismatch> {
         match schema {
             Value::Object(schema) => self.object(value, schema, at),
             Value::Bool(false) => broken(at, "nothing may stand there"),
@@ -101,10 +100,10 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn object(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn object(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         self.step(1)?;
         if self.depth >= DEEPEST {
-            return Err(Unfit::Endless);
+            return Err(SchemaMismatch::Endless);
         }
         self.depth += 1;
         let entered = self.scope.enter(schema);
@@ -114,15 +113,15 @@ impl<'a> Check<'a> {
         result
     }
 
-    fn step(&mut self, steps: usize) -> Result<(), Unfit> {
-        self.left = self.left.checked_sub(steps).ok_or(Unfit::Endless)?;
+    fn step(&mut self, steps: usize) -> Result<(), SchemaMismatch> {
+        self.left = self.left.checked_sub(steps).ok_or(SchemaMismatch::Endless)?;
         Ok(())
     }
 
-    fn rules(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn rules(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         self.references(value, schema, at)?;
         if self.scope.older && schema.get("$ref").is_some_and(Value::is_string) {
-            // Before 2019, whatever stood beside a reference was ignored.
+            // Before 2019, keywords beside a reference were ignored.
             return Ok(());
         }
         // A thousand values against a list of a thousand are a million comparisons.
@@ -140,7 +139,7 @@ impl<'a> Check<'a> {
         self.unevaluated(value, schema, at)
     }
 
-    fn type_fits(&self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn type_fits(&self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         let wanted: Vec<&str> = match schema.get("type") {
             Some(Value::String(one)) => vec![one],
             types => strings(types).collect(),
@@ -161,12 +160,12 @@ impl<'a> Check<'a> {
             "number" => value.is_number(),
             "integer" if self.scope.integers_lack_a_point => value.is_i64() || value.is_u64(),
             "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-            // A word that no draft knows demands nothing.
+            // An unknown keyword demands nothing.
             _ => true,
         }
     }
 
-    fn references(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn references(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(Value::String(reference)) = schema.get(word) else { continue };
             match self.lead(word, reference)? {
@@ -184,15 +183,15 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// What a reference names.
-    fn lead(&mut self, word: &str, reference: &'a str) -> Result<Option<Found<'a>>, Unfit> {
+    /// The target of a reference.
+    fn lead(&mut self, word: &str, reference: &'a str) -> Result<Option<FoundSchema<'a>>, SchemaMismatch> {
         let found = self.scope.find(word, reference);
         let effort = self.scope.effort();
         self.step(effort)?;
         Ok(found)
     }
 
-    fn text(&mut self, text: &str, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn text(&mut self, text: &str, schema: &'a Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         length(text.chars().count(), schema, ["minLength", "maxLength"], "characters", at)?;
         let Some(Value::String(pattern)) = schema.get("pattern") else { return Ok(()) };
         match self.matches(pattern, text)? {
@@ -201,7 +200,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn combined(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn combined(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
         for rule in list(schema.get("allOf")) {
             self.schema(value, rule, at)?;
         }
@@ -225,13 +224,13 @@ impl<'a> Check<'a> {
         branch.map_or(Ok(()), |rule| self.schema(value, rule, at))
     }
 
-    fn any(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), Unfit> {
+    fn any(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), SchemaMismatch> {
         let before = self.mark();
         let mut unknown = false;
         for way in ways {
             match self.fits(value, way, at)? {
                 Fit::Yes => {
-                    // What of the other ways is unknown does not matter any more.
+                    // Undecided points of the other alternatives no longer matter.
                     self.forget(before);
                     return Ok(());
                 }
@@ -242,7 +241,7 @@ impl<'a> Check<'a> {
         if unknown { Ok(()) } else { broken(at, "it fits none of the alternatives") }
     }
 
-    fn one(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), Unfit> {
+    fn one(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), SchemaMismatch> {
         let (mut fitting, mut unknown) = (0, 0);
         for way in ways {
             match self.fits(value, way, at)? {
@@ -258,22 +257,22 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a value fits. What stays unknown is told only where that leaves this unknown.
-    fn fits(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<Fit, Unfit> {
+    /// Whether a value fits. Undecided points are only reported if they leave this undecided.
+    fn fits(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<Fit, SchemaMismatch> {
         let before = self.mark();
         match self.schema(value, schema, at) {
             Ok(()) if self.doubts > before.0 => Ok(Fit::Unknown),
             Ok(()) => Ok(Fit::Yes),
-            Err(Unfit::Broken { .. }) => {
+            Err(SchemaMismatch::Broken { .. }) => {
                 self.forget(before);
                 Ok(Fit::No)
             }
-            Err(Unfit::Endless) => Err(Unfit::Endless),
+            Err(SchemaMismatch::Endless) => Err(SchemaMismatch::Endless),
         }
     }
 
     /// Whether a text matches a pattern.
-    fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Fit, Unfit> {
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Fit, SchemaMismatch> {
         let (fit, steps) = self.patterns.matches(pattern, text);
         self.step(steps)?;
         if fit == Fit::Unknown {
@@ -299,7 +298,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn listed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+fn listed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
     if let Some(only) = schema.get("const")
         && !same(value, only)
     {
@@ -320,7 +319,7 @@ fn length(
     [least, most]: [&str; 2],
     what: &str,
     at: &str,
-) -> Result<(), Unfit> {
+) -> Result<(), SchemaMismatch> {
     let limit = |key: &str| schema.get(key).and_then(number::count);
     let bound = match (limit(least), limit(most)) {
         (Some(limit), _) if length < limit => format!("at least {limit}"),
@@ -330,8 +329,8 @@ fn length(
     broken(at, format!("it has {length} {what}, which is outside of its bounds ({bound})"))
 }
 
-fn broken<T>(at: &str, why: impl Into<String>) -> Result<T, Unfit> {
-    Err(Unfit::Broken { at: at.to_owned(), why: why.into() })
+fn broken<T>(at: &str, why: impl Into<String>) -> Result<T, SchemaMismatch> {
+    Err(SchemaMismatch::Broken { at: at.to_owned(), why: why.into() })
 }
 
 fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {

@@ -1,16 +1,16 @@
-//! References replaced by what they name, as far as that can be done: not round in circles, not without end, and never
-//! over a network. Older drafts become the newest on the way.
+//! Replaces references by their targets, within limits: no cycles, no endless growth, no network. Keywords of older
+//! drafts become those of the newest.
 
 use serde_json::{Map, Value, json};
 
 use super::reference::{Target, find};
 
-/// A schema that grows beyond this many values is cut short where it does.
+/// The most values of a schema. A larger schema is cut at this size.
 const MOST_VALUES: usize = 5_000;
-/// Deeper schemas are cut short; models lose their way long before.
+/// The deepest nesting of a schema. Deeper parts are cut; models cannot use them anyway.
 const DEEPEST: usize = 48;
 
-/// Of a part that is cut short, so much of its description stays.
+/// How much of its description a cut part keeps.
 pub(super) const LONGEST_GLIMPSE: usize = 200;
 
 /// Keywords whose value is one schema.
@@ -19,8 +19,8 @@ pub(super) const ONE: &[&str] = &["additionalProperties", "additionalItems", "it
 pub(super) const MANY: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
 pub(super) const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
-/// Keywords that would grow stricter where a part below them is left open, that only serve references, or that only serve
-/// tools which read schemas.
+/// Keywords that would become stricter if a part below them is cut, and keywords that only serve references or schema
+/// tools.
 const GONE: &[&str] = &[
     "not",
     "if",
@@ -44,10 +44,10 @@ const GONE: &[&str] = &[
 ];
 const TOO_LARGE: &str = "it is too large or too deep; parts of it are left open";
 const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
-/// Keywords that say something without demanding anything.
+/// Keywords with information but no demands.
 const ANNOTATIONS: &[&str] = &["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"];
 
-/// The schema without references, and what was lost.
+/// The schema without references, and notes about the losses.
 pub(super) fn inline(root: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
     let older = root.get("$schema").and_then(Value::as_str).is_some_and(|draft| {
         ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].iter().any(|name| draft.contains(name))
@@ -59,7 +59,7 @@ pub(super) fn inline(root: &Map<String, Value>) -> (Map<String, Value>, Vec<Stri
 
 struct Inliner<'a> {
     root: &'a Map<String, Value>,
-    /// Before 2019, whatever stood beside a reference was ignored.
+    /// Whether the draft is from before 2019: then keywords beside a reference are ignored.
     older: bool,
     left: usize,
     /// The references that are being followed.
@@ -76,7 +76,7 @@ impl<'a> Inliner<'a> {
                 Value::Object(glimpse(object))
             }
             Value::Object(object) => Value::Object(self.object(object, depth)),
-            // What is no schema demands nothing.
+            // A value that is not a schema demands nothing.
             _ => json!({}),
         }
     }
@@ -106,7 +106,7 @@ impl<'a> Inliner<'a> {
                 }
                 Value::Object(named) if NAMED.contains(&name) => Value::Object(self.named(named, depth)),
                 value if ONE.contains(&name) => self.schema(value, depth + 1),
-                // In the wrong form they demand nothing, and would only be refused.
+                // A value of the wrong form demands nothing, and APIs would refuse it.
                 _ if MANY.contains(&name) || NAMED.contains(&name) => continue,
                 value => self.copied(value),
             };
@@ -119,7 +119,8 @@ impl<'a> Inliner<'a> {
         named.iter().map(|(name, schema)| (name.clone(), self.schema(schema, depth + 1))).collect()
     }
 
-    /// A value that is no schema; it counts, or a thousand references to one long list would make a book.
+    /// Copies a value that is not a schema. It counts, because many references to one long list could grow without
+    /// limit.
     fn copied(&mut self, value: &Value) -> Value {
         self.left = self.left.saturating_sub(weight(value));
         value.clone()
@@ -156,7 +157,7 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// How many values there are in one, long texts counted by their length.
+/// The number of values within a value; a long text counts by its length.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(weight).sum::<usize>() + 1,
@@ -166,7 +167,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// What can be said of a schema in a word.
+/// A short description of a schema.
 pub(super) fn glimpse(object: &Map<String, Value>) -> Map<String, Value> {
     let mut seen = Map::new();
     if let Some(Value::String(kind)) = object.get("type") {
@@ -178,12 +179,12 @@ pub(super) fn glimpse(object: &Map<String, Value>) -> Map<String, Value> {
     seen
 }
 
-/// A schema that nothing fits.
+/// A schema that accepts nothing.
 fn nothing() -> Map<String, Value> {
     Map::from_iter([("not".to_owned(), json!({}))])
 }
 
-/// What a reference names, together with what stands beside the reference.
+/// The target of a reference, combined with the keywords beside the reference.
 fn joined(mut target: Map<String, Value>, beside: Map<String, Value>) -> Map<String, Value> {
     let (notes, demands): (Map<String, Value>, Map<String, Value>) =
         beside.into_iter().partition(|(key, _)| ANNOTATIONS.contains(&key.as_str()));
@@ -197,8 +198,8 @@ fn joined(mut target: Map<String, Value>, beside: Map<String, Value>) -> Map<Str
     target
 }
 
-/// Keywords of older drafts in the words of the newest; and one of several is any of them, since a part that was left
-/// open fits too often.
+/// Replaces keywords of older drafts by the newest. `oneOf` becomes `anyOf`, because a cut part accepts too much, so
+/// that several alternatives may fit.
 fn renewed(mut schema: Map<String, Value>) -> Map<String, Value> {
     if let Some(ways) = schema.remove("oneOf") {
         match schema.remove("anyOf") {

@@ -1,13 +1,13 @@
-//! What a reference names within a schema. Nothing outside of it is ever looked for.
+//! Finds the target of a reference within a schema. It never looks outside of the schema.
 
 use serde_json::{Map, Value};
 
-/// More of a schema is not searched for what a reference names.
+/// The most parts of a schema that are searched for a target.
 const MOST_SEARCHED: usize = 20_000;
-/// Nor deeper than that.
+/// The deepest nesting that is searched.
 const DEEPEST: usize = 128;
 
-/// What a reference can lead to.
+/// The target of a reference.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
     Object(&'a Map<String, Value>),
@@ -15,7 +15,7 @@ pub(super) enum Target<'a> {
     Nothing,
 }
 
-/// What a reference names, and the part with an address of its own that this is in; `None` when it is not part of the
+/// The target of a reference, and the part with an address of its own that contains it. `None` if it is not part of the
 /// schema.
 pub(super) fn find<'a>(root: &'a Map<String, Value>, reference: &str) -> Option<(Target<'a>, &'a Map<String, Value>)> {
     let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -38,7 +38,7 @@ pub(super) fn find<'a>(root: &'a Map<String, Value>, reference: &str) -> Option<
     let mut words = pointer.split('/').map(|word| word.replace("~1", "/").replace("~0", "~"));
     let mut found = resource.get(&words.next()?)?;
     for word in words {
-        // The way may lead into a part that has an address of its own.
+        // The path may lead into a part that has an address of its own.
         resource = found.as_object().filter(|schema| is_resource(schema)).unwrap_or(resource);
         found = match found {
             Value::Object(object) => object.get(&word)?,
@@ -54,11 +54,11 @@ pub(super) fn is_resource(schema: &Map<String, Value>) -> bool {
     address(schema).is_some()
 }
 
-/// The part of a schema that carries an anchor.
+/// The part of a schema with this anchor.
 pub(super) fn anchored<'a>(resource: &'a Map<String, Value>, key: &str, name: &str) -> Option<Target<'a>> {
     let carries = |schema: &Map<String, Value>| {
         let mark = schema.get(key).and_then(Value::as_str);
-        // In older drafts it is an address that consists of the anchor.
+        // In older drafts, the anchor is an address that begins with `#`.
         let mark = if key.ends_with("id") { mark.and_then(|mark| mark.strip_prefix('#')) } else { mark };
         mark == Some(name)
     };
@@ -73,15 +73,15 @@ fn target(schema: &Value) -> Target<'_> {
     }
 }
 
-/// The address of a schema; draft 4 wrote it without the sign.
+/// The address of a schema; in draft 4, the keyword has no `$`.
 fn address(schema: &Map<String, Value>) -> Option<&str> {
     let own = |key: &str| schema.get(key).and_then(Value::as_str);
-    // A property may be called `id`, but its schema is no text.
+    // A property may be called `id`, but its schema is not text.
     let address = own("$id").or_else(|| own("id"))?.split('#').next()?;
     (!address.is_empty()).then_some(address)
 }
 
-/// Whether two addresses are the same, one of which may be written from where it stands.
+/// Whether two addresses are equal; one of them may be relative.
 fn is_same(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let short = short.trim_start_matches("./").trim_start_matches('/');
@@ -90,7 +90,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one == other || ends(one, other) || ends(other, one)
 }
 
-/// The first schema, in the order they are written, that something holds for.
+/// The first schema in order of writing for which a predicate is true.
 fn search<'a>(
     root: &'a Map<String, Value>,
     holds: &dyn Fn(&Map<String, Value>) -> bool,
@@ -105,7 +105,7 @@ fn search<'a>(
         if depth >= DEEPEST {
             continue;
         }
-        // What stands in a list of values is no schema, whatever it looks like.
+        // A part of a list of values is not a schema, even if it looks like one.
         let parts = schema.iter().filter(|(key, _)| !matches!(key.as_str(), "enum" | "const" | "default" | "examples"));
         for part in parts.map(|(_, part)| part).rev() {
             match part {

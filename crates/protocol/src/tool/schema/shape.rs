@@ -1,4 +1,4 @@
-//! The shape that model APIs want: an object at the top, and for some of them nothing but the common keywords.
+//! Gives schemas the shape that model APIs accept: an object at the top, and for some APIs only common keywords.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ const COMMON: &[&str] = &[
     "format",
     "anyOf",
 ];
-/// What may not stand at the top, and cannot be folded into one object.
+/// Keywords that may not be at the top, and cannot be merged into one object.
 const NOT_AT_TOP: &[&str] = &[
     "not",
     "enum",
@@ -37,13 +37,13 @@ const NOT_AT_TOP: &[&str] = &[
     "maxProperties",
 ];
 
-/// What a tool without a schema takes.
+/// The schema of a tool without one.
 pub(super) fn any_object() -> Map<String, Value> {
     let Value::Object(object) = json!({"type": "object", "properties": {}}) else { return Map::new() };
     object
 }
 
-/// The schema, which says at its top that it is an object.
+/// The schema, with the type `object` at its top.
 pub(super) fn named_object(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         schema.insert("type".to_owned(), "object".into());
@@ -51,7 +51,7 @@ pub(super) fn named_object(mut schema: Map<String, Value>) -> Map<String, Value>
     schema
 }
 
-/// One object without alternatives at its top.
+/// Makes one object without alternatives at its top.
 pub(super) fn plain_object(mut schema: Map<String, Value>, notes: &mut Vec<String>) -> Map<String, Value> {
     let mut fields = Fields::of(&mut schema);
     for part in list(schema.remove("allOf")) {
@@ -69,7 +69,7 @@ pub(super) fn plain_object(mut schema: Map<String, Value>, notes: &mut Vec<Strin
     fields.write(schema)
 }
 
-/// The properties of an object, and those it must have.
+/// The properties of an object, and the required ones.
 #[derive(Default)]
 struct Fields {
     properties: Map<String, Value>,
@@ -87,7 +87,7 @@ impl Fields {
         Fields { properties, required }
     }
 
-    /// A part of the schema, with the parts it has itself.
+    /// Reads a part of the schema, including its own parts.
     fn whole(part: Value) -> Fields {
         let Value::Object(mut schema) = part else { return Fields::default() };
         let mut fields = Fields::of(&mut schema);
@@ -98,7 +98,7 @@ impl Fields {
         fields
     }
 
-    /// Both at once; where they disagree about a property, the first has said enough.
+    /// Combines both. If they disagree about a property, the first one wins.
     fn also(&mut self, other: Fields) {
         for (name, schema) in other.properties {
             self.properties.entry(name).or_insert(schema);
@@ -108,7 +108,7 @@ impl Fields {
         self.required.dedup();
     }
 
-    /// One of several: what any of them knows, of which only what all of them need is needed.
+    /// Combines alternatives: the properties of all of them, requiring only those that each requires.
     fn either(ways: Vec<Fields>) -> Fields {
         let mut all = Fields::default();
         let needed = ways.first().map(|way| way.required.clone()).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Fields {
         self.required.sort_unstable();
         self.required.dedup();
         for name in &self.required {
-            // Some APIs refuse a needed property that is not described.
+            // Some APIs refuse a required property without a description.
             self.properties.entry(name.clone()).or_insert_with(|| json!({}));
         }
         schema.shift_insert(0, "type".to_owned(), "object".into());
@@ -139,7 +139,7 @@ impl Fields {
     }
 }
 
-/// Two schemas for one property, either of which will do.
+/// Combines two alternative schemas for one property.
 fn add_way(known: &mut Value, schema: Value) {
     let ways = known.as_object_mut().filter(|object| object.len() == 1).and_then(|object| object.get_mut("anyOf"));
     match ways {
@@ -149,7 +149,7 @@ fn add_way(known: &mut Value, schema: Value) {
     }
 }
 
-/// The schema in common keywords only.
+/// Keeps only the common keywords.
 pub(super) fn simple(schema: Map<String, Value>) -> Map<String, Value> {
     let mut schema = merged(schema);
     if let Some(only) = schema.remove("const") {
@@ -167,7 +167,7 @@ fn simple_part(key: &str, value: Value) -> Value {
         }
         ("anyOf", Value::Array(ways)) => ways.into_iter().map(simple_value).collect::<Vec<_>>().into(),
         ("items", schema) => simple_value(schema),
-        // As a schema it is more than a grammar can say.
+        // A grammar cannot express a schema here.
         ("additionalProperties", Value::Object(_)) => Value::Bool(true),
         (_, value) => value,
     }
@@ -180,18 +180,18 @@ fn simple_value(schema: Value) -> Value {
     }
 }
 
-/// The parts of `allOf` as one, where the first to say something has said it; what a rule may not hold together with
-/// another is left out.
+/// Combines the parts of `allOf`; the first part with a keyword wins. Keywords that would be wrong in combination are
+/// left out.
 fn merged(mut schema: Map<String, Value>) -> Map<String, Value> {
     for part in list(schema.remove("allOf")) {
         let Value::Object(part) = part else { continue };
         let mut part = merged(part);
         let mut fields = Fields::of(&mut schema);
         let others = Fields::of(&mut part);
-        // What one part shuts out may be what the other is about.
+        // One part may exclude properties that the other one describes.
         schema.remove("additionalProperties");
         part.remove("additionalProperties");
-        // Both have items, and one may have said how the first of them look.
+        // Both have items, and one of them may describe the first items.
         if part.contains_key("prefixItems") || schema.contains_key("prefixItems") {
             part.remove("items");
             schema.remove("items");
@@ -207,7 +207,7 @@ fn merged(mut schema: Map<String, Value>) -> Map<String, Value> {
             schema.insert("required".to_owned(), fields.required.into());
         }
     }
-    // A list whose first items have a schema each is a list of anything.
+    // A list with separate schemas for its first items becomes a list of anything.
     if schema.remove("prefixItems").is_some() {
         schema.remove("items");
     }
@@ -217,7 +217,7 @@ fn merged(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// A list of types is one type where all but nothing is left out, else alternatives.
+/// A list of types becomes one type if the only other is null, else alternatives.
 fn several_types(schema: &mut Map<String, Value>) {
     let Some(Value::Array(types)) = schema.get("type").cloned() else { return };
     schema.remove("type");
@@ -234,7 +234,7 @@ fn several_types(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Says of every list that does not that it holds anything: some APIs refuse all tools because of one that does not.
+/// Adds an item schema to lists without one, because some APIs refuse all tools if one list lacks it.
 pub(super) fn describe_lists(schema: &mut Map<String, Value>) {
     let is_list = match schema.get("type") {
         Some(Value::String(kind)) => kind == "array",

@@ -31,12 +31,12 @@ impl World {
         self.0.path().join("state/digests")
     }
 
-    /// As seen from the future every file is settled, hence remembered.
+    /// The time is set into the future, so that every file counts as unchanged for long enough to be remembered.
     fn load(&self) -> FileDigests {
         FileDigests::load(self.memory(), SystemTime::now() + Duration::from_mins(1))
     }
 
-    /// One process: it asks and saves.
+    /// Acts as one process: computes a digest and saves.
     fn ask(&self) -> Digest {
         let digests = self.load();
         let digest = digests.digest(&self.file(), u64::MAX).unwrap();
@@ -48,7 +48,7 @@ impl World {
         fs::read_to_string(self.memory()).unwrap()
     }
 
-    /// Puts another digest into the memory, which shows whether the memory is used.
+    /// Replaces a digest in the file, which shows whether the file is used.
     fn mark(&self) {
         let text = self.text().replace(&digest_bytes(&vec![b'x'; LARGE]).hex(), &digest_bytes(b"marked").hex());
         fs::write(self.memory(), text).unwrap();
@@ -86,7 +86,7 @@ fn little_files_are_neither_looked_up_nor_written_down() {
     fs::write(world.file(), vec![b'x'; 32 * 1024]).unwrap();
     world.ask();
     assert!(!world.memory().exists());
-    // A pipe in its place would be noticed, and a folder could not be read.
+    // Reading a folder as a file would fail.
     fs::create_dir_all(world.memory()).unwrap();
     assert_eq!(world.ask(), digest_bytes(&vec![b'x'; 32 * 1024]));
 }
@@ -229,15 +229,15 @@ fn a_folder_is_remembered_as_a_whole() {
 
 #[derive(Debug, Clone)]
 enum Edit {
-    /// Other bytes at a place, the size and the modification time as they were.
+    /// Writes a byte at a position and keeps size and modification time.
     InPlace(usize, u8),
     Append(u8),
     Truncate(usize),
-    /// Another file of the same size and modification time takes the place.
+    /// Replaces the file by another one of the same size and modification time.
     Replace(u8),
-    /// Nothing but the time.
+    /// Changes only the modification time.
     Touch,
-    /// Nothing, after a new process has started.
+    /// Changes nothing; a new process reads the file.
     Nothing,
 }
 
@@ -272,7 +272,7 @@ fn apply(path: &Path, edit: &Edit) {
     file.set_modified(modified).unwrap();
 }
 
-/// The rule of two seconds is switched off by a `now` in the future, so each edit must at least see a new tick.
+/// A `now` in the future disables the rule of two seconds, so each edit must at least happen in a new clock tick.
 fn until_the_clock_ticks(folder: &Path) {
     let probe = folder.join("probe");
     let now = || {

@@ -25,7 +25,7 @@ impl Events {
         self.chunk(&format!("event: {name}\ndata: {data}\n\n"))
     }
 
-    /// A word that means nothing but shows that somebody listens.
+    /// A comment without a meaning: a failed write shows that the listener is gone.
     pub(crate) fn breathe(&self) -> io::Result<()> {
         self.chunk(": still here\n\n")
     }

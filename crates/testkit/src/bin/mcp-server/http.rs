@@ -133,7 +133,7 @@ impl Door {
         }
     }
 
-    /// A stream for what concerns everybody.
+    /// A stream for what concerns all listeners.
     fn listen(&self, stream: TcpStream) -> io::Result<()> {
         let events = Arc::new(Events::open(stream, "")?);
         self.server.listen(Arc::<Events>::clone(&events));

@@ -1,6 +1,6 @@
-//! A small MCP server, written by hand, that behaves as well or as badly as it is told to. It speaks on its standard
-//! streams, or over HTTP with `--http`, or in the older way with events with `--sse`; over the network it prints one
-//! line, `{"url": …}`, once it listens.
+//! A small MCP server, written by hand, that behaves well or badly on demand. It speaks on its standard streams, or
+//! over HTTP with `--http`, or in the older way with events with `--sse`. Over the network it prints one line once it
+//! listens: an object with its `url`.
 
 mod events;
 mod http;

@@ -1,4 +1,4 @@
-//! Who may call: an issuer of tokens on the same port, which does everything right unless it is told otherwise.
+//! Access control: an issuer of tokens on the same port, which follows the rules unless told otherwise.
 
 use std::collections::HashMap;
 use std::io;
@@ -40,7 +40,7 @@ impl Issuer {
         plan.token_uses.is_none_or(|most| *uses <= most)
     }
 
-    /// What a request lacks, though it is known who makes it.
+    /// The scope that a request lacks, if its sender is known.
     pub(crate) fn lacks(&self, request: &Request, plan: &Plan) -> Option<String> {
         let scope = plan.step_up.as_ref()?;
         let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Issuer {
         (asks && !scopes.split(' ').any(|one| one == scope)).then(|| scope.clone())
     }
 
-    /// Answers what is the issuer's to answer; says whether it was.
+    /// Answers requests to the issuer; returns whether this was one.
     pub(crate) fn answer(&self, request: &Request, plan: &Plan, stream: &mut TcpStream) -> io::Result<bool> {
         let origin = format!("http://{}", request.headers.get("host").map(String::as_str).unwrap_or_default());
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
@@ -95,7 +95,7 @@ impl Issuer {
         json!({"client_id": id, "redirect_uris": [redirect], "token_endpoint_auth_method": "none"})
     }
 
-    /// A person who says yes to everything, except to what makes no sense.
+    /// Grants every valid request, as a person who agrees.
     fn authorize(
         &self,
         asked: &HashMap<String, String>,
@@ -177,7 +177,7 @@ fn token(request: &Request) -> Option<&str> {
     request.headers.get("authorization")?.strip_prefix("Bearer ")
 }
 
-/// Who a client says it is in the head of its request.
+/// The identity that a client claims in the head of its request.
 fn login(request: &Request) -> Vec<(String, String)> {
     let words = request.headers.get("authorization").and_then(|value| value.strip_prefix("Basic "));
     let words = words.map(|words| String::from_utf8_lossy(&from_base64(words)).into_owned()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How to behave, as the command line says.
+//! The behaviour of the server, from the command line.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -74,13 +74,13 @@ pub(crate) struct Plan {
     pub(crate) deep: usize,
     /// Send every request to this address.
     pub(crate) redirect: Option<String>,
-    /// Demand to know who asks.
+    /// Demand a login.
     pub(crate) unauthorized: bool,
-    /// Demand a token, and hand tokens out to whoever asks in the right way.
+    /// Demand a token, and give one to every client that asks in the right way.
     pub(crate) oauth: bool,
     /// What the issuer of tokens does wrong.
     pub(crate) oauth_fault: Option<String>,
-    /// The word by which the issuer knows `known-client`, which has none without it.
+    /// The secret of the client `known-client`; it has none without this option.
     pub(crate) client_secret: Option<String>,
     /// Let only those call `add` who were granted this.
     pub(crate) step_up: Option<String>,
@@ -100,7 +100,7 @@ impl Plan {
         self.oauth_fault.as_deref() == Some(name)
     }
 
-    /// Writes down what was asked.
+    /// Writes a request's method to the log.
     pub(crate) fn note(&self, what: &str) {
         let Some(path) = &self.log else { return };
         if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {

@@ -1,4 +1,4 @@
-//! The protocol, whichever way messages come and go.
+//! The protocol, over every transport.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ pub(crate) struct Server {
     asked: Mutex<HashMap<u64, Sender<Value>>>,
     next: AtomicUsize,
     cancelled: Mutex<Vec<Value>>,
-    /// Those who hear what concerns everybody.
+    /// The streams that hear what concerns all of them.
     listeners: Mutex<Vec<Arc<dyn Out>>>,
 }
 
@@ -59,7 +59,7 @@ impl Server {
         lock(&self.listeners).push(out);
     }
 
-    /// Tells everybody something.
+    /// Tells all listeners something.
     pub(crate) fn announce(&self, method: &str) {
         for out in &*lock(&self.listeners) {
             out.send(&json!({"jsonrpc": "2.0", "method": method}));

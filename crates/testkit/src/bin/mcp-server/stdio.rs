@@ -78,7 +78,7 @@ fn long_line(length: usize) {
     let _ = stdout.write_all(b"\n");
 }
 
-/// Writes until nobody reads any more.
+/// Writes until there is no reader any more.
 fn flood(stream: &str) {
     let block = "nothing to see here\n".repeat(1000);
     let mut open = true;

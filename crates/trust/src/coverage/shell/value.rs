@@ -1,90 +1,92 @@
-//! What the words of shell text stand for, as far as the text itself says so.
+//! Finds the values of words in shell text, as far as the text itself shows them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use ollm_shell::{Body, Command, Joint, List, Piece, Word};
+use ollm_shell::{Body, Command, List, ListOperator, Piece, Word};
 
 use ollm_store::plain_path;
 
 use super::super::{LONGEST_PATH, Search};
 
-/// Commands that print nothing and lead nowhere.
+/// Commands that print nothing and change no folder.
 const SILENT: &[&str] = &[":", "true", "set", "unset", "exit"];
-/// Stands for a value that is only known when it runs; as shell text it is just as unknown.
+/// Replaces a value that is only known at run time; as shell text it is also unknown.
 const UNKNOWN: &str = "$(…)";
 
-/// Values that take more bytes together are not kept; only expansions make so many.
+/// The most bytes of values that are kept; only expansions make so many.
 pub(super) const MOST_BYTES: usize = 4 << 20;
-/// Nobody asks for a path with more words.
+/// The most words of a path that is followed.
 const MOST_WORDS: usize = 8;
 
-/// What is known while text is read.
+/// What is known at a place of the text.
 #[derive(Default)]
 pub(in super::super) struct Scope<'a> {
-    /// The file the text stands in; none for a command line, whose every part somebody wrote for this hook.
+    /// The file with the text. `None` for a command line, all of which was written for this hook.
     pub(super) file: Option<&'a Path>,
-    /// Variables that the text itself sets: the values one after the other, where these are known.
-    variables: HashMap<String, Vec<Option<Value>>>,
+    /// Variables that the text sets, each with its values in order; `None` for an unknown value.
+    variables: HashMap<String, Vec<Option<ShellValue>>>,
     /// The names of the variables in the order they were set.
     order: Vec<String>,
-    /// How many bytes the values take.
+    /// How many bytes the values take together.
     bytes: usize,
-    /// How deep this part nests in the text, counted as the reader of shell text counts.
+    /// How deep this part nests in the text, counted like the reader of shell text does.
     pub(super) depth: usize,
-    /// Whether this part may as well not run.
+    /// Whether this part may not run.
     pub(super) branch: bool,
-    /// Whether nobody knows which folder this part runs in.
+    /// Whether the working folder of this part is unknown.
     pub(super) astray: bool,
 }
 
-/// What a variable or an expansion stands for.
+/// The value of a variable or an expansion.
 #[derive(Clone)]
-pub(super) struct Value {
+pub(super) struct ShellValue {
     pub(super) text: String,
-    /// Whether nothing else in the text may give another value.
+    /// Whether no other part of the text may set another value.
     certain: bool,
-    /// Whether it comes from the place of the script, which is that of its copy when it runs.
+    /// Whether the value derives from the script's place, which is in the copy at run time.
     in_copy: bool,
 }
 
-impl Value {
-    fn literal(text: &str) -> Value {
-        Value { text: text.to_owned(), certain: true, in_copy: false }
+impl ShellValue {
+    fn literal(text: &str) -> ShellValue {
+        ShellValue { text: text.to_owned(), certain: true, in_copy: false }
     }
 
-    fn map(self, change: impl FnOnce(&str) -> String) -> Value {
-        Value { text: change(&self.text), ..self }
+    fn map(self, change: impl FnOnce(&str) -> String) -> ShellValue {
+        ShellValue { text: change(&self.text), ..self }
     }
 }
 
-/// What a word is made of.
+/// The parts that a word consists of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MadeOf {
     /// Text alone.
     Text,
-    /// The place of the script, which is that of its copy when it runs.
+    /// The script's place, which is in the copy at run time.
     OwnPlace,
     /// Other expansions.
     Expansions,
+    /// One of several words from an unquoted expansion.
+    Fields,
 }
 
-/// A word with its expansions filled in; what is unknown is still there as an expansion.
+/// A word with its expansions filled in. Unknown expansions stay in it.
 #[derive(Clone)]
-pub(super) struct Filled {
+pub(super) struct FilledWord {
     pub(super) text: String,
     pub(super) known: bool,
-    /// Whether it is known for sure.
+    /// Whether the text is known for sure.
     pub(super) certain: bool,
     pub(super) made_of: MadeOf,
-    /// Where the word stands in its text.
+    /// The place of the word in its text.
     pub(super) span: Range<usize>,
 }
 
-impl Filled {
-    pub(super) fn value(self) -> Option<Value> {
-        self.known.then_some(Value {
+impl FilledWord {
+    pub(super) fn value(self) -> Option<ShellValue> {
+        self.known.then_some(ShellValue {
             text: self.text,
             certain: self.certain,
             in_copy: self.made_of == MadeOf::OwnPlace,
@@ -93,29 +95,30 @@ impl Filled {
 }
 
 impl Scope<'_> {
-    pub(super) fn in_file(file: Option<&Path>) -> Scope<'_> {
+    pub(in super::super) fn in_file(file: Option<&Path>) -> Scope<'_> {
         Scope { file, ..Scope::default() }
     }
 
-    /// How many assignments there were so far.
+    /// The number of assignments so far.
     pub(super) fn assigned(&self) -> usize {
         self.order.len()
     }
 
-    /// Forgets all assignments but the first ones.
+    /// Undoes all assignments but the first `kept`.
     pub(super) fn forget(&mut self, kept: usize) {
         for name in self.order.drain(kept..) {
             self.variables.get_mut(&name).map(Vec::pop);
         }
     }
 
-    /// A value that is unknown or depends on a branch leaves the one before, which is then no longer certain.
-    pub(super) fn assign(&mut self, name: &str, value: Option<Value>) {
+    /// Sets a variable. If the new value is unknown or depends on a branch, the earlier value stays, but is no longer
+    /// certain.
+    pub(super) fn assign(&mut self, name: &str, value: Option<ShellValue>) {
         let value = value.filter(|value| value.text.len() <= LONGEST_PATH && self.bytes <= MOST_BYTES);
         let before = self.variable(name).cloned().flatten();
-        let is_open = |before: &Value| value.as_ref().is_none_or(|new| self.branch && new.text != before.text);
+        let is_open = |before: &ShellValue| value.as_ref().is_none_or(|new| self.branch && new.text != before.text);
         let value = match before.filter(is_open) {
-            Some(before) => Some(Value { certain: false, ..before }),
+            Some(before) => Some(ShellValue { certain: false, ..before }),
             None => value,
         };
         self.bytes += value.as_ref().map_or(0, |value| value.text.len());
@@ -123,21 +126,49 @@ impl Scope<'_> {
         self.order.push(name.to_owned());
     }
 
-    fn variable(&self, name: &str) -> Option<&Option<Value>> {
+    fn variable(&self, name: &str) -> Option<&Option<ShellValue>> {
         self.variables.get(name)?.last()
     }
 }
 
 impl Search<'_> {
-    pub(super) fn filled(&self, word: &Word, scope: &Scope<'_>) -> Filled {
+    /// The words that one word expands to: an unquoted expansion may produce several, or none.
+    pub(super) fn fields(&self, word: &Word, scope: &Scope<'_>) -> Vec<FilledWord> {
+        let filled = self.filled(word, scope);
+        let is_split = |piece: &Piece| {
+            let is_open = matches!(
+                piece,
+                Piece::Variable { quoted: false, .. }
+                    | Piece::Parameter { quoted: false, .. }
+                    | Piece::Output { quoted: false, .. }
+            );
+            let splits = |value: ShellValue| value.text.is_empty() || value.text.contains(char::is_whitespace);
+            is_open && self.expansion(piece, scope).is_some_and(splits)
+        };
+        if !filled.known || !word.iter().any(is_split) {
+            return vec![filled];
+        }
+        let part = |text: &str| FilledWord { text: text.to_owned(), made_of: MadeOf::Fields, ..filled.clone() };
+        filled.text.split_whitespace().map(part).collect()
+    }
+
+    pub(super) fn filled(&self, word: &Word, scope: &Scope<'_>) -> FilledWord {
         let most = word.span.len() + LONGEST_PATH;
         let span = word.span.clone();
         let is_text = word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_)));
         let made_of = if is_text { MadeOf::Text } else { MadeOf::Expansions };
-        let mut filled = Filled { text: String::new(), known: true, certain: true, made_of, span };
-        for piece in word {
+        let mut filled = FilledWord { text: String::new(), known: true, certain: true, made_of, span };
+        for (at, piece) in word.iter().enumerate() {
             filled.certain &= !matches!(piece, Piece::Plain(text) if is_pattern(text));
-            if let Some(value) = self.expansion(piece, scope) {
+            let tilde = tilde(piece, word.len() == 1).filter(|_| at == 0);
+            if tilde.is_some() {
+                filled.made_of = MadeOf::Expansions;
+            }
+            let value = match tilde {
+                Some(tilde) => self.at_home(tilde, scope),
+                None => self.expansion(piece, scope),
+            };
+            if let Some(value) = value {
                 filled.text.push_str(&value.text);
                 filled.certain &= value.certain;
                 if value.in_copy {
@@ -148,7 +179,7 @@ impl Search<'_> {
                 filled.known = false;
             }
             if filled.text.len() > most {
-                return Filled { text: UNKNOWN.to_owned(), known: false, certain: false, ..filled };
+                return FilledWord { text: UNKNOWN.to_owned(), known: false, certain: false, ..filled };
             }
         }
         filled.known &= !filled.text.contains("{{");
@@ -156,10 +187,10 @@ impl Search<'_> {
         filled
     }
 
-    /// What a piece of a word stands for.
-    fn expansion(&self, piece: &Piece, scope: &Scope<'_>) -> Option<Value> {
+    /// The value of a piece of a word.
+    fn expansion(&self, piece: &Piece, scope: &Scope<'_>) -> Option<ShellValue> {
         match piece {
-            Piece::Plain(text) | Piece::Quoted(text) => Some(Value::literal(text)),
+            Piece::Plain(text) | Piece::Quoted(text) => Some(ShellValue::literal(text)),
             Piece::Variable { name, .. } => self.value(name, scope),
             Piece::Parameter { name, operator, word, .. } => {
                 let value = self.value(name, scope);
@@ -184,7 +215,18 @@ impl Search<'_> {
         }
     }
 
-    fn value(&self, name: &str, scope: &Scope<'_>) -> Option<Value> {
+    /// The path behind a leading tilde.
+    pub(super) fn at_home(&self, text: &str, scope: &Scope<'_>) -> Option<ShellValue> {
+        let (user, rest) = text.find('/').map_or((text, ""), |at| text.split_at(at));
+        let name = match user {
+            "~" => "HOME",
+            "~+" => "PWD",
+            _ => return None,
+        };
+        Some(self.value(name, scope)?.map(|folder| format!("{folder}{rest}")))
+    }
+
+    fn value(&self, name: &str, scope: &Scope<'_>) -> Option<ShellValue> {
         if let Some(value) = scope.variable(name) {
             return value.clone();
         }
@@ -194,11 +236,11 @@ impl Search<'_> {
             "PWD" => self.here.first().map(PathBuf::as_path),
             _ => self.folders.iter().find(|(known, _)| *known == name).map(|(_, path)| path.as_path()),
         };
-        path.map(|path| Value { in_copy, ..Value::literal(&path.display().to_string()) })
+        path.map(|path| ShellValue { in_copy, ..ShellValue::literal(&path.display().to_string()) })
     }
 
-    /// The path that commands print, where these are the usual ones to ask for a path.
-    fn printed(&self, list: &List, scope: &Scope<'_>) -> Option<Value> {
+    /// The path that commands print, if they are the usual ones for finding a path.
+    fn printed(&self, list: &List, scope: &Scope<'_>) -> Option<ShellValue> {
         let mut folder = self.here.first()?.clone();
         let mut printed: Option<String> = None;
         let (mut certain, mut in_copy) = (true, false);
@@ -207,8 +249,15 @@ impl Search<'_> {
             if words.len() > MOST_WORDS {
                 return None;
             }
-            let words: Vec<Value> = words.iter().map(|word| self.filled(word, scope).value()).collect::<Option<_>>()?;
+            let words: Vec<ShellValue> =
+                words.iter().map(|word| self.filled(word, scope).value()).collect::<Option<_>>()?;
             certain &= words.iter().all(|word| word.certain);
+            // The program is found in the same way as by its name.
+            if let [first, option, name] = words.as_slice()
+                && matches!((first.text.as_str(), option.text.as_str()), ("command", "-v") | ("type", "-P"))
+            {
+                return Some(ShellValue { certain, ..name.clone() }).filter(|_| list.len() == 1);
+            }
             in_copy |= words.iter().any(|word| word.in_copy);
             let mut words = words.iter().map(|word| word.text.as_str());
             let program = words.find(|word| !matches!(*word, "command" | "builtin"))?;
@@ -228,15 +277,15 @@ impl Search<'_> {
             if printed.replace(path).is_some() {
                 return None;
             }
-            if step.joint == Joint::Or {
+            if step.joint == ListOperator::Or {
                 break;
             }
         }
-        Some(Value { text: printed?, certain, in_copy })
+        Some(ShellValue { text: printed?, certain, in_copy })
     }
 }
 
-/// Whether a shell replaces text outside of quotes by the names of files, or by several words.
+/// Whether a shell replaces unquoted text by file names, or by several words.
 fn is_pattern(text: &str) -> bool {
     let has_both = |open: char, close: char| {
         text.find(open).is_some_and(|at| text.get(at..).is_some_and(|rest| rest.contains(close)))
@@ -244,16 +293,25 @@ fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || has_both('[', ']') || has_both('{', '}') && text != "{}" && !text.contains("{{")
 }
 
-/// How an expansion looks whose value is unknown.
+/// The text at the start of a word whose tilde a shell replaces by a folder.
+fn tilde(piece: &Piece, is_whole_word: bool) -> Option<&str> {
+    match piece {
+        Piece::Plain(text) if text.starts_with('~') && (is_whole_word || text.contains('/')) => Some(text),
+        _ => None,
+    }
+}
+
+/// The text of an expansion whose value is unknown.
 fn unknown(piece: &Piece) -> String {
     match piece {
         Piece::Variable { name, .. } => format!("${{{name}}}"),
         Piece::Parameter { name, .. } if !name.is_empty() => format!("${{{name}}}"),
+        Piece::Plain(text) => text.clone(),
         _ => UNKNOWN.to_owned(),
     }
 }
 
-/// What `dirname` prints.
+/// The output of `dirname`.
 fn parent(path: &str) -> String {
     match path.trim_end_matches('/').rsplit_once('/') {
         Some(("", _)) => "/".to_owned(),

@@ -10,6 +10,7 @@ use ollm_catalog::{Form, edit};
 use ollm_process::find_program;
 use ollm_protocol::dialect::{by_spelling, event_named};
 use ollm_protocol::{Code, Layer, Source};
+use ollm_shell::Shebang;
 use serde_json::{Map, Value, json};
 
 use super::{refuse, unchanged};
@@ -70,7 +71,7 @@ fn name(arguments: &AddArguments, script: &Path) -> String {
 
 /// What runs a script, with its options; nothing where it runs by itself.
 ///
-/// A script that names its interpreter keeps it, whatever its name ends with.
+/// A script that names its interpreter keeps it, with any ending of its name.
 fn interpreter(script: &Path) -> Option<(String, Vec<String>)> {
     let ending = script.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let usual = INTERPRETERS.iter().find(|(known, _)| *known == ending).map(|(_, program)| *program);
@@ -85,14 +86,9 @@ fn named_interpreter(script: &Path) -> Option<(String, Vec<String>)> {
     let mut first = Vec::new();
     File::open(script).ok()?.take(LONGEST_FIRST_LINE).read_to_end(&mut first).ok()?;
     let first = first.split(|byte| *byte == b'\n').next()?;
-    let mut words = std::str::from_utf8(first).ok()?.strip_prefix("#!")?.split_whitespace().map(str::to_owned);
-    let program = words.next().filter(|program| program.starts_with('/'))?;
-    if !program.ends_with("/env") {
-        return Some((program, words.collect()));
-    }
-    // What `env` itself is told does not count: it sets variables, or splits the line.
-    let mut words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
-    Some((words.next()?, words.collect()))
+    let shebang = Shebang::read(std::str::from_utf8(first).ok()?)?;
+    let is_whole = shebang.interpreter.starts_with('/') && !shebang.program.is_empty();
+    is_whole.then(|| shebang.command())
 }
 
 #[cfg(unix)]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{declared, refuse, unchanged};
 use crate::arguments::hook::RemoveArguments;
-use crate::ask::{Asker, Chosen, not_asked, not_removed};
+use crate::ask::{Asker, PickedChoice, not_asked, not_removed};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -35,7 +35,7 @@ pub(in crate::command::hook) fn run(
             remove_belongings(&own)?;
             let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());
             for path in own.iter().chain(&emptied) {
-                output.line(&one_line(&format!("{} is gone", path.display())))?;
+                output.line(&one_line(&format!("removed {}", path.display())))?;
             }
         } else if !own.is_empty() {
             output.tell(&one_line(&format!("left where they are: {}", shown(&own))));
@@ -61,9 +61,9 @@ fn wanted(hook: &Hook, own: &[PathBuf], arguments: &RemoveArguments, asker: &Ask
     let offered = [("[y]es", false), ("[w]ith its files", true)];
     let question = one_line(&format!("{from}? Its own files are {}.", shown(own)));
     match asker.choose(&question, &offered, &|| false) {
-        Chosen::One(with_files) => Ok(with_files),
-        Chosen::No => Err(not_removed(hook.id())),
-        Chosen::Nobody => Err(not_asked(hook.id()).hint("`--with-files` removes its own files, too")),
+        PickedChoice::One(with_files) => Ok(with_files),
+        PickedChoice::No => Err(not_removed(hook.id())),
+        PickedChoice::Nobody => Err(not_asked(hook.id()).hint("`--with-files` removes its own files, too")),
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::touched;
 use ollm_app::cases;
 use ollm_engine::{Outcome, Report};
-use ollm_protocol::dialect::Addressee;
 use ollm_protocol::{Event, Hook};
 use ollm_store::{escape_for_people, one_line};
 use serde_json::{Value, json};
@@ -21,8 +20,7 @@ pub(super) fn show(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let addressee = Addressee { name: &hook.spec.name, version: &hook.spec.version };
-    let stdin = String::from_utf8_lossy(&hook.dialect.write_event(event, &addressee)).into_owned();
+    let stdin = String::from_utf8_lossy(&hook.written(event)).into_owned();
     if as_json {
         return output.pretty_json(&json(hook, &stdin, outcome));
     }
@@ -101,7 +99,7 @@ fn decided(outcome: &Outcome) -> String {
     format!("{actual:#}")
 }
 
-/// JSON so that a person can read it; anything else as it is.
+/// JSON so that a person can read it; every other text unchanged.
 fn indented(text: &str) -> String {
     serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| format!("{value:#}"))
 }

@@ -1,5 +1,6 @@
 //! Golden cases, one line each, and what differs.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -51,11 +52,17 @@ fn entry(result: &CaseResult) -> Value {
 
 fn summary(results: &[CaseResult], failed: usize) -> String {
     let mut text = String::new();
+    let mut told: HashMap<(&str, &str), &str> = HashMap::new();
     for result in results {
         let word = if result.differences.is_empty() { "\x1b[32mok\x1b[0m    " } else { "\x1b[31mfailed\x1b[0m" };
         let _ = writeln!(text, "{word}  {}  {DIM}{}{PLAIN}", one_line(&result.case), one_line(&result.hook));
         for difference in &result.differences {
-            let _ = writeln!(text, "        {}", one_line(difference));
+            let line = match told.get(&(result.hook.as_str(), difference.as_str())) {
+                Some(case) => format!("as in {case}"),
+                None => difference.clone(),
+            };
+            told.entry((&result.hook, difference)).or_insert(&result.case);
+            let _ = writeln!(text, "        {}", one_line(&line));
         }
     }
     if results.is_empty() {

@@ -13,22 +13,23 @@ use crate::output::Output;
 /// How often to look. A handful of files is looked at faster than watches on them are set up and torn down.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Never ends by itself.
+/// Runs until it is interrupted.
 pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.json {
         output.stream_json();
     }
     let mut files = Vec::new();
     loop {
-        // What was looked at stays: a file that cannot be read now may be mended in place.
+        // Earlier files stay in the list: one that cannot be read now may be repaired in place.
         files.extend(decisive(arguments, context));
         files.sort();
         files.dedup();
         let before = stamps(&files);
         if let Err(failure) = once(arguments, context, output) {
-            // What is wrong now may be right after the next change.
+            // A failure now may be gone after the next change.
             output.failure_in_stream(&failure);
         }
+        output.idle();
         output.tell("waiting for a change; Ctrl-C ends");
         while stamps(&files) == before {
             std::thread::sleep(PAUSE);

@@ -54,7 +54,7 @@ pub(super) fn approve(group: &str, way: Way<'_>, app: &App, output: &mut Output)
     }
     let together = Together::hooks(all, way.uncovered, app)?;
     match way.digest {
-        // Whoever names a digest counts on it, also where nothing is left to approve.
+        // A named digest must fit, also where nothing is left to approve.
         Some(named) => check(group, count, &together, named)?,
         None => ask_together(&together, output)?,
     }

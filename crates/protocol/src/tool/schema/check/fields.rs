@@ -1,8 +1,8 @@
-//! What schemas say of objects.
+//! Checks the keywords for objects.
 
 use serde_json::{Map, Value};
 
-use super::{Check, Fit, Unfit, broken, length, named, strings};
+use super::{Check, Fit, SchemaMismatch, broken, length, named, strings};
 
 impl<'a> Check<'a> {
     pub(super) fn fields(
@@ -11,7 +11,7 @@ impl<'a> Check<'a> {
         fields: &Map<String, Value>,
         schema: &'a Map<String, Value>,
         at: &str,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), SchemaMismatch> {
         for name in strings(schema.get("required")) {
             if !fields.contains_key(name) {
                 return broken(at, format!("`{name}` is missing"));
@@ -24,7 +24,13 @@ impl<'a> Check<'a> {
         self.dependent(whole, fields, schema, at)
     }
 
-    fn field(&mut self, name: &str, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn field(
+        &mut self,
+        name: &str,
+        value: &Value,
+        schema: &'a Map<String, Value>,
+        at: &str,
+    ) -> Result<(), SchemaMismatch> {
         if let Some(rule) = schema.get("propertyNames") {
             self.name(name, rule, at)?;
         }
@@ -39,7 +45,7 @@ impl<'a> Check<'a> {
                     known = true;
                     self.schema(value, rule, at)?;
                 }
-                // It may be meant, so that nothing more is demanded of it.
+                // The unknown pattern may match this field, so nothing more is demanded of the field.
                 Fit::Unknown => known = true,
                 Fit::No => {}
             }
@@ -51,21 +57,23 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn name(&mut self, name: &str, rule: &'a Value, at: &str) -> Result<(), Unfit> {
+    fn name(&mut self, name: &str, rule: &'a Value, at: &str) -> Result<(), SchemaMismatch> {
         match self.schema(&Value::String(name.to_owned()), rule, at) {
-            Err(Unfit::Broken { at, why }) => Err(Unfit::Broken { at, why: format!("its name does not fit: {why}") }),
+            Err(SchemaMismatch::Broken { at, why }) => {
+                Err(SchemaMismatch::Broken { at, why: format!("its name does not fit: {why}") })
+            }
             other => other,
         }
     }
 
-    /// What one field demands of the others.
+    /// Checks the demands of one field on the others.
     fn dependent(
         &mut self,
         whole: &Value,
         fields: &Map<String, Value>,
         schema: &'a Map<String, Value>,
         at: &str,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), SchemaMismatch> {
         for word in ["dependentRequired", "dependentSchemas", "dependencies"] {
             for (name, needed) in named(schema.get(word)).filter(|(name, _)| fields.contains_key(*name)) {
                 if !needed.is_array() {
@@ -81,7 +89,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The way to a field.
+/// The path of a field.
 pub(super) fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }

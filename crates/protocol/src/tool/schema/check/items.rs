@@ -1,14 +1,19 @@
-//! What schemas say of lists.
+//! Checks the keywords for lists.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::number::{canonical, count};
-use super::{Check, Fit, Unfit, broken, length};
+use super::{Check, Fit, SchemaMismatch, broken, length};
 
 impl<'a> Check<'a> {
-    pub(super) fn items(&mut self, items: &[Value], schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    pub(super) fn items(
+        &mut self,
+        items: &[Value],
+        schema: &'a Map<String, Value>,
+        at: &str,
+    ) -> Result<(), SchemaMismatch> {
         length(items.len(), schema, ["minItems", "maxItems"], "items", at)?;
         let (tuple, rest) = parts(schema);
         for (index, item) in items.iter().enumerate() {
@@ -28,7 +33,7 @@ impl<'a> Check<'a> {
         rule: &'a Value,
         schema: &Map<String, Value>,
         at: &str,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), SchemaMismatch> {
         let least = schema.get("minContains").and_then(count).unwrap_or(1);
         let most = schema.get("maxContains").and_then(count).unwrap_or(usize::MAX);
         let before = self.mark();
@@ -52,7 +57,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn repeats(&mut self, items: &[Value]) -> Result<bool, Unfit> {
+    fn repeats(&mut self, items: &[Value]) -> Result<bool, SchemaMismatch> {
         let mut seen = BTreeSet::new();
         for item in items {
             let text = canonical(item);
@@ -65,7 +70,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The schemas of the first items, and that of all others. Before 2020 both were called otherwise.
+/// The schemas of the first items, and that of all others. Before 2020, both had other names.
 pub(super) fn parts(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
     match (schema.get("prefixItems"), schema.get("items")) {
         (Some(Value::Array(tuple)), rest) => (tuple.as_slice(), rest),

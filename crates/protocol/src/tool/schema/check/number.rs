@@ -1,18 +1,23 @@
-//! What schemas say of numbers, exactly: `0.3` is a multiple of `0.1`, and two large numbers are not the same because
-//! they are near.
+//! Checks the keywords for numbers, exactly: `0.3` is a multiple of `0.1`, and two large numbers are different even if
+//! they are close.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
 
-use super::{Check, Unfit, broken};
+use super::{Check, SchemaMismatch, broken};
 
-/// Powers of ten beyond that do not occur in numbers of this kind.
+/// The largest power of ten; numbers of this kind have no larger one.
 const MOST_SHIFT: i32 = 1_000;
 
 impl Check<'_> {
-    pub(super) fn number(&mut self, number: &Number, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    pub(super) fn number(
+        &mut self,
+        number: &Number,
+        schema: &Map<String, Value>,
+        at: &str,
+    ) -> Result<(), SchemaMismatch> {
         bounds(number, schema, at)?;
         let Some(Value::Number(step)) = schema.get("multipleOf") else { return Ok(()) };
         match is_multiple(number, step) {
@@ -24,12 +29,12 @@ impl Check<'_> {
     }
 }
 
-fn bounds(number: &Number, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+fn bounds(number: &Number, schema: &Map<String, Value>, at: &str) -> Result<(), SchemaMismatch> {
     let order = |key: &str| match schema.get(key) {
         Some(Value::Number(limit)) => compare(number, limit),
         _ => None,
     };
-    // In draft 4 it says whether the bound itself is excluded.
+    // In draft 4, a boolean says whether the bound itself is excluded.
     let strict = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     let outside = |key: &str, beyond: Ordering, exclusive: bool| {
         order(key).is_some_and(|order| order == beyond || (exclusive && order == Ordering::Equal))
@@ -56,13 +61,13 @@ fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// A number that counts something; some write `2.0`.
+/// A number that is a count; some schemas write `2.0`.
 pub(super) fn count(value: &Value) -> Option<usize> {
     let Value::Number(number) = value else { return None };
     usize::try_from(whole(number)?).ok()
 }
 
-/// A number without a fraction, if it is one.
+/// The number as an integer, if it has no fraction.
 fn whole(number: &Number) -> Option<i128> {
     let exact = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and is within the bounds")]
@@ -71,7 +76,7 @@ fn whole(number: &Number) -> Option<i128> {
     exact.or_else(rounded)
 }
 
-/// Equal by JSON Schema's measure, for which `1.0` is `1`.
+/// Whether two values are equal in JSON Schema, for which `1.0` is `1`.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || compare(one, other) == Some(Ordering::Equal),
@@ -86,7 +91,7 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A text that is the same for equal values only.
+/// A text that is the same only for equal values.
 pub(super) fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
@@ -122,7 +127,7 @@ fn write(value: &Value, text: &mut String) {
     };
 }
 
-/// Whether a number is a multiple of another; `None` where that takes more digits than we have.
+/// Whether a number is a multiple of another; `None` if that needs more digits than we have.
 fn is_multiple(number: &Number, step: &Number) -> Option<bool> {
     let ((digits, power), (step, step_power)) = (decimal(number)?, decimal(step)?);
     if step == 0 {
@@ -143,7 +148,7 @@ fn is_multiple(number: &Number, step: &Number) -> Option<bool> {
     for _ in 0..-shift {
         match step.checked_mul(10) {
             Some(more) if more <= digits => step = more,
-            // A multiple of something larger is nothing, or larger too.
+            // A multiple of a larger number is zero or larger itself.
             _ => return Some(digits == 0),
         }
     }

@@ -1,5 +1,5 @@
-//! Patterns of schemas, which are written for ECMAScript. Those that our own engine does not know — it never looks ahead,
-//! behind or back, and so never takes long — are not checked.
+//! Checks patterns of schemas, which are in ECMAScript syntax. Our engine has no look-around and no back-references, so
+//! it never takes long. Patterns that need these are not checked.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,23 +8,23 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::Fit;
 
-/// The size that a pattern may grow to.
+/// The largest compiled size of a pattern.
 const LARGEST: usize = 256 << 10;
-/// Smaller sizes. The first it fits in says what a character may cost.
+/// Smaller sizes. The first one that is enough tells the cost of one character.
 const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
-/// Longer patterns are not looked at.
+/// The longest pattern that is read.
 const LONGEST: usize = 4 << 10;
-/// So much of a pattern, times the bytes of a text, is one step.
+/// One step is this product of a pattern's size and a text's bytes.
 const STEP: usize = 128 << 10;
-/// More steps than that are not worth it for one text.
+/// The most steps for one text.
 const MOST_STEPS: usize = 20_000;
 
-/// The patterns that were met.
+/// The patterns seen so far.
 #[derive(Default)]
 pub(super) struct Patterns<'a>(HashMap<&'a str, Option<(Regex, usize)>>);
 
 impl<'a> Patterns<'a> {
-    /// Whether a text matches, and how many steps that took.
+    /// Whether a text matches, and the steps that this took.
     pub(super) fn matches(&mut self, pattern: &'a str, text: &str) -> (Fit, usize) {
         let mut steps = 0;
         let compiled = self.0.entry(pattern).or_insert_with(|| {
@@ -42,7 +42,7 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// The pattern and its size, and how much was tried for that.
+/// The compiled pattern with its size, and the cost of compiling.
 fn compiled(pattern: &str) -> (Option<(Regex, usize)>, usize) {
     let Some(translated) = translated(pattern).filter(|_| pattern.len() <= LONGEST) else { return (None, 0) };
     let build = |size: usize| RegexBuilder::new(&translated).size_limit(size).build().ok();
@@ -51,7 +51,7 @@ fn compiled(pattern: &str) -> (Option<(Regex, usize)>, usize) {
     (Some((regex, smallest)), 2 * smallest)
 }
 
-/// The pattern in our engine's words; `None` where it has none for it.
+/// The pattern in our engine's syntax; `None` if it cannot be expressed.
 fn translated(pattern: &str) -> Option<String> {
     let mut text = String::with_capacity(pattern.len() + 8);
     let mut inside = false;
@@ -66,7 +66,7 @@ fn translated(pattern: &str) -> Option<String> {
                 if rest.next_if_eq(&'^').is_some() {
                     text.push('^');
                 }
-                // An empty class is one that nothing, or everything, belongs to.
+                // An empty class matches nothing, or everything.
                 if rest.peek() == Some(&']') {
                     return None;
                 }
@@ -76,7 +76,7 @@ fn translated(pattern: &str) -> Option<String> {
                 text.push(']');
             }
             '&' | '~' if inside => text.extend(['\\', letter]),
-            // All but the ends of lines.
+            // Any character but a line end.
             '.' if !inside => text.push_str("[^\\n\\r\\u{2028}\\u{2029}]"),
             other => text.push(other),
         }
@@ -96,20 +96,20 @@ fn escape(
         's' => text.extend(["[", BLANK, "]"]),
         'S' if inside => return None,
         'S' => text.extend(["[^", BLANK, "]"]),
-        // In ECMAScript a class knows it as a character.
+        // In an ECMAScript class, this is the backspace character.
         'b' if inside => text.push_str("\\x08"),
         '0' if !rest.peek().is_some_and(char::is_ascii_digit) => text.push_str("\\x00"),
         'c' => {
             let control = rest.next().filter(char::is_ascii_alphabetic)?;
             let _ = write!(text, "\\x{:02x}", u32::from(control) % 32);
         }
-        // What comes behind these is read by whoever reads the rest, unless it is one half of a character.
+        // The loop reads the digits after these, unless they are half of a surrogate pair.
         'u' if rest.peek() != Some(&'{') => {
             let digits: String = rest.by_ref().take(4).collect();
             let code = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)?;
             let _ = write!(text, "\\u{{{:x}}}", u32::from(code));
         }
-        // These are ours alone; in ECMAScript they mean themselves, or nothing.
+        // Only our engine knows these. In ECMAScript they mean themselves, or nothing.
         'A' | 'z' | 'a' | 'U' | '<' | '>' => return None,
         other => text.extend(['\\', other]),
     }

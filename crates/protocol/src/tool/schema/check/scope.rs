@@ -1,4 +1,4 @@
-//! Where references of a schema are looked for: in the part of it that has an address of its own and that we are in.
+//! Finds references of a schema, starting in the current part that has an address of its own.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use serde_json::{Map, Value};
 use super::super::reference::{Target, anchored, find, is_resource};
 use super::start;
 
-/// A search costs so many steps, a memory of one hardly any.
+/// The steps that a search costs; a remembered result costs hardly any.
 const SEARCH: usize = 50;
 
-/// What a reference names, and the part that this is in.
-pub(super) type Found<'a> = (Target<'a>, &'a Map<String, Value>);
+/// The target of a reference, and the part that contains it.
+pub(super) type FoundSchema<'a> = (Target<'a>, &'a Map<String, Value>);
 
-/// The parts with an address of their own that we are in, the outermost first.
+/// The current parts with addresses of their own, the outermost first.
 pub(super) struct Scope<'a> {
     /// Whether the schema was written before 2019.
     pub(super) older: bool,
     /// Whether `1.0` is no integer, as drafts 3 and 4 say.
     pub(super) integers_lack_a_point: bool,
-    /// Whether an item that `contains` wants has been looked at, which 2019 did not say.
+    /// Whether `contains` counts as evaluating its items, which 2019 did not say.
     pub(super) counts_contained: bool,
     resources: Vec<&'a Map<String, Value>>,
-    found: HashMap<(usize, &'a str), Option<Found<'a>>>,
+    found: HashMap<(usize, &'a str), Option<FoundSchema<'a>>>,
     anchors: HashMap<(usize, &'a str), Option<Target<'a>>>,
     effort: usize,
 }
@@ -42,12 +42,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Enters a schema; says whether that is a part of its own.
+    /// Enters a schema; returns whether it is a part with an address of its own.
     pub(super) fn enter(&mut self, schema: &'a Map<String, Value>) -> bool {
         is_resource(schema) && self.visit(schema)
     }
 
-    /// Enters a part of its own, unless we are in it.
+    /// Enters a part with an address of its own, unless it is already the current one.
     pub(super) fn visit(&mut self, resource: &'a Map<String, Value>) -> bool {
         let new = self.resources.last().is_none_or(|last| !std::ptr::eq(*last, resource));
         if new {
@@ -62,13 +62,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// How many steps the searches since the last time were.
+    /// The steps of the searches since the last call.
     pub(super) fn effort(&mut self) -> usize {
         1 + std::mem::take(&mut self.effort)
     }
 
-    /// What a reference of a kind names.
-    pub(super) fn find(&mut self, word: &str, reference: &'a str) -> Option<Found<'a>> {
+    /// The target of a reference of this kind.
+    pub(super) fn find(&mut self, word: &str, reference: &'a str) -> Option<FoundSchema<'a>> {
         let (root, here) = (*self.resources.first()?, *self.resources.last()?);
         let effort = &mut self.effort;
         let first = *self.found.entry((number(here), reference)).or_insert_with(|| {
@@ -82,15 +82,15 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The outermost part that lets itself be referred to in place of one that does.
-    fn recursive(&self, target: &Map<String, Value>) -> Option<Found<'a>> {
+    /// The outermost part that allows recursive references, if the target allows them.
+    fn recursive(&self, target: &Map<String, Value>) -> Option<FoundSchema<'a>> {
         let recursive = |part: &Map<String, Value>| part.get("$recursiveAnchor") == Some(&Value::Bool(true));
         let outermost = self.resources.iter().find(|part| recursive(part)).filter(|_| recursive(target))?;
         Some((Target::Object(outermost), *outermost))
     }
 
-    /// The outermost part that has the anchor of one.
-    fn dynamic(&mut self, target: &'a Map<String, Value>) -> Option<Found<'a>> {
+    /// The outermost part that has the target's dynamic anchor.
+    fn dynamic(&mut self, target: &'a Map<String, Value>) -> Option<FoundSchema<'a>> {
         let name = target.get("$dynamicAnchor").and_then(Value::as_str)?;
         let (anchors, effort) = (&mut self.anchors, &mut self.effort);
         self.resources.iter().find_map(|part| {
@@ -104,12 +104,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What tells one part from another.
+/// A number that identifies a part.
 fn number(part: &Map<String, Value>) -> usize {
     std::ptr::from_ref(part).addr()
 }
 
-/// What is told of a reference that names nothing.
+/// The note about a reference without a target.
 pub(super) fn lost(word: &str, reference: &str) -> String {
     let why = if reference.starts_with('#') { "leads nowhere" } else { "leads out of the schema" };
     format!("the `{word}` to {} {why} and is not checked", start(reference))

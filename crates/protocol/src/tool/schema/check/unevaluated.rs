@@ -1,4 +1,4 @@
-//! What no other part of a schema has looked at: `unevaluatedProperties` and `unevaluatedItems`.
+//! Finds the values that no other part of a schema evaluates: `unevaluatedProperties` and `unevaluatedItems`.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use super::super::reference::Target;
 use super::fields::below;
 use super::items::parts;
-use super::{Check, Fit, Unfit, broken, list, named};
+use super::{Check, Fit, SchemaMismatch, broken, list, named};
 
-/// What was looked at.
+/// The parts that were evaluated.
 #[derive(Default)]
-struct Seen {
+struct SeenParts {
     /// Everything.
     all: bool,
     names: BTreeSet<String>,
@@ -19,14 +19,19 @@ struct Seen {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn unevaluated(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    pub(super) fn unevaluated(
+        &mut self,
+        value: &Value,
+        schema: &'a Map<String, Value>,
+        at: &str,
+    ) -> Result<(), SchemaMismatch> {
         let word = match value {
             Value::Object(_) => "unevaluatedProperties",
             Value::Array(_) => "unevaluatedItems",
             _ => return Ok(()),
         };
         let Some(rule) = schema.get(word) else { return Ok(()) };
-        let mut seen = Seen::default();
+        let mut seen = SeenParts::default();
         self.look(value, schema, Some(word), &mut seen)?;
         if seen.all {
             return Ok(());
@@ -51,17 +56,17 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Gathers what a schema looks at, without the word that this is about.
+    /// Collects the parts that a schema evaluates, without the unevaluated keyword itself.
     fn look(
         &mut self,
         value: &Value,
         schema: &'a Map<String, Value>,
         without: Option<&str>,
-        seen: &mut Seen,
-    ) -> Result<(), Unfit> {
+        seen: &mut SeenParts,
+    ) -> Result<(), SchemaMismatch> {
         self.step(1)?;
         if self.depth >= super::DEEPEST {
-            return Err(Unfit::Endless);
+            return Err(SchemaMismatch::Endless);
         }
         self.depth += 1;
         let entered = self.scope.enter(schema);
@@ -76,8 +81,8 @@ impl<'a> Check<'a> {
         value: &Value,
         schema: &'a Map<String, Value>,
         without: Option<&str>,
-        seen: &mut Seen,
-    ) -> Result<(), Unfit> {
+        seen: &mut SeenParts,
+    ) -> Result<(), SchemaMismatch> {
         match value {
             Value::Object(fields) => self.named_fields(fields, schema, without, seen)?,
             Value::Array(items) => self.placed_items(items, schema, without, seen)?,
@@ -111,8 +116,9 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Gathers what a part looks at that the value fits; one that it may fit, or not, may have looked.
-    fn look_if(&mut self, value: &Value, rule: &'a Value, seen: &mut Seen) -> Result<Fit, Unfit> {
+    /// Collects the parts that a subschema evaluates if the value fits it. If that is undecided, it may have evaluated
+    /// them.
+    fn look_if(&mut self, value: &Value, rule: &'a Value, seen: &mut SeenParts) -> Result<Fit, SchemaMismatch> {
         let fit = self.fits(value, rule, "")?;
         if let (Fit::Yes | Fit::Unknown, Value::Object(rule)) = (fit, rule) {
             self.look(value, rule, None, seen)?;
@@ -125,8 +131,8 @@ impl<'a> Check<'a> {
         fields: &Map<String, Value>,
         schema: &'a Map<String, Value>,
         without: Option<&str>,
-        seen: &mut Seen,
-    ) -> Result<(), Unfit> {
+        seen: &mut SeenParts,
+    ) -> Result<(), SchemaMismatch> {
         let has = |word: &str| without != Some(word) && schema.contains_key(word);
         seen.all |= has("additionalProperties") || has("unevaluatedProperties");
         seen.names.extend(named(schema.get("properties")).map(|(name, _)| name.clone()));
@@ -145,8 +151,8 @@ impl<'a> Check<'a> {
         items: &[Value],
         schema: &'a Map<String, Value>,
         without: Option<&str>,
-        seen: &mut Seen,
-    ) -> Result<(), Unfit> {
+        seen: &mut SeenParts,
+    ) -> Result<(), SchemaMismatch> {
         let (tuple, rest) = parts(schema);
         seen.all |= rest.is_some() || (without != Some("unevaluatedItems") && schema.contains_key("unevaluatedItems"));
         seen.places.extend(0..tuple.len());

@@ -1,0 +1,395 @@
+//! Protects the repositories inside a repository: of submodules (`modules`) and of other working trees (`worktrees`).
+//!
+//! Ordinary work makes, moves and removes them, so none of them is mounted. A comparison covers everything that decides
+//! which programs `git` runs: hooks, settings, the file that leads to the repository with the hooks, and the files that
+//! lead to the inner repository itself.
+
+use std::collections::BTreeMap;
+use std::fs::{self, ReadDir};
+use std::path::{Path, PathBuf};
+
+use ollm_guard::harmful_git_settings;
+
+use super::compare::{Content, KnownContents, MOST, content, make_writable};
+use super::path_tree::file_state;
+use super::undone::{Undone, UndoneChanges};
+
+/// The files of a repository that decide which programs git runs in it.
+const DECIDE: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
+/// How many folders are looked at beside the repositories that are known, and how deep names with slashes and submodules of
+/// submodules go.
+const MOST_FOLDERS: usize = 1_000;
+const DEEPEST: usize = 8;
+
+/// The deciding files of each repository.
+type Repositories = BTreeMap<PathBuf, BTreeMap<&'static str, Content>>;
+
+/// The inner repositories before a command.
+#[derive(Debug)]
+pub(super) struct InnerRepositories {
+    before: FoundRepositories,
+}
+
+/// What is in some folders of inner repositories.
+#[derive(Debug, Default)]
+struct FoundRepositories {
+    repositories: Repositories,
+    /// Links in the place of folders: `git` makes none.
+    links: BTreeMap<PathBuf, Content>,
+    /// The files `.git` of working trees, each of which names its repository.
+    leads: BTreeMap<PathBuf, Content>,
+    /// Those of the folders in which not everything was looked at.
+    unseen: Vec<PathBuf>,
+}
+
+impl InnerRepositories {
+    /// Saves the deciding files of the repositories in these existing folders.
+    pub(super) fn take(folders: &[PathBuf], known: &mut KnownContents) -> InnerRepositories {
+        let open = |folder: &Path| fs::read_dir(folder).ok();
+        InnerRepositories { before: Search::new(&open, known).found(folders, &Repositories::new()) }
+    }
+
+    /// Restores every change that makes `git` run something, and reports it. Removed files stay removed.
+    pub(super) fn restore(
+        &self,
+        folders: &[PathBuf],
+        known: &mut KnownContents,
+        undone: &UndoneChanges,
+    ) -> Vec<String> {
+        let now = Search::new(&open, known).found(folders, &self.before.repositories);
+        let (empty, mut changes) = (BTreeMap::new(), Vec::new());
+        // Links come first: a link that was changed leads to files of others.
+        let is_other = |link: &(&PathBuf, &Content)| self.before.links.get(link.0) != Some(link.1);
+        for (link, target) in now.links.iter().filter(is_other) {
+            changes.push((link.clone(), undone.undo(link, self.before.links.get(link), Some(target))));
+        }
+        let moved: Vec<PathBuf> = changes.iter().map(|(link, _)| link.clone()).collect();
+        let is_here = |path: &Path| !moved.iter().any(|link| path.starts_with(link));
+        for (repository, now) in now.repositories.iter().filter(|(repository, _)| is_here(repository)) {
+            let is_new = !self.before.repositories.contains_key(repository);
+            let before = self.before.repositories.get(repository).unwrap_or(&empty);
+            for name in DECIDE {
+                let (before, now) = (before.get(name), now.get(name));
+                if before != now && !is_harmless(repository, name, before, now, is_new) {
+                    let path = repository.join(name);
+                    let done = undone.undo(&path, before, now);
+                    changes.push((path, done));
+                }
+            }
+        }
+        let real = |path: &Path| path.canonicalize().ok();
+        let looked_at: Vec<PathBuf> =
+            now.repositories.keys().filter(|path| is_here(path)).filter_map(|path| real(path)).collect();
+        let leads_on = |lead: &Path, content: &Content| {
+            named_repository(lead, content).is_some_and(|repository| looked_at.contains(&repository))
+        };
+        let before = self.before.leads.keys().filter(|lead| !now.leads.contains_key(*lead));
+        for lead in now.leads.keys().chain(before) {
+            let (before, now) = (self.before.leads.get(lead), lead_content(lead, known));
+            let Some(now) = now.filter(|now| before != Some(now) && !leads_on(lead, now)) else { continue };
+            // A repository that was there before is the person's, or made by a command that was looked at.
+            if before.is_some() || !matches!(now, Content::Opaque(_)) {
+                changes.push((lead.clone(), undone.undo(lead, before, Some(&now))));
+            }
+        }
+        let notes = changes.into_iter().filter_map(|(path, done)| {
+            let done = match done {
+                Ok(Undone::Restored(_)) => "it is restored".to_owned(),
+                Ok(Undone::Aside(_)) => "it is moved aside, where nothing reads it".to_owned(),
+                Ok(Undone::Already) => return None,
+                Err(error) => format!("that cannot be undone: {error}"),
+            };
+            Some(format!("`{}` decides what `git` runs and was changed by the command; {done}", path.display()))
+        });
+        let unseen = now.unseen.iter().filter(|folder| !self.before.unseen.contains(folder)).map(|folder| {
+            let folder = folder.display();
+            format!("`{folder}` holds more than is compared; look at the hooks and settings of repositories in it")
+        });
+        notes.chain(unseen).collect()
+    }
+}
+
+/// Whether `git` runs nothing new after such a change.
+fn is_harmless(repository: &Path, name: &str, before: Option<&Content>, now: Option<&Content>, is_new: bool) -> bool {
+    let text = |content: Option<&Content>| match content {
+        None => Some(String::new()),
+        Some(Content::File { bytes, .. }) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Some(_) => None,
+    };
+    match (name, now) {
+        ("hooks", Some(now)) => before.is_none_or(Content::has_examples_only) && now.has_examples_only(),
+        // Without its hooks or its path to them `git` runs less, unless these hooks could refuse something.
+        ("hooks", None) => before.is_none_or(Content::has_examples_only),
+        ("commondir", now) => {
+            let leads_out = text(now).is_some_and(|text| text.trim() == "../..");
+            is_new
+                && (now.is_none()
+                    || (leads_out && repository.parent().is_some_and(|around| around.ends_with("worktrees"))))
+        }
+        // The settings of a submodule name the folder of its files.
+        _ => text(before)
+            .zip(text(now))
+            .is_some_and(|(before, now)| harmful_git_settings(&before, &now).iter().all(|key| key == "core.worktree")),
+    }
+}
+
+/// The names in a folder; a command may have closed the folder.
+fn open(folder: &Path) -> Option<ReadDir> {
+    fs::read_dir(folder).ok().or_else(|| make_writable(folder).then(|| fs::read_dir(folder).ok())?)
+}
+
+/// The file `.git` of the working tree of a repository, by what the repository says of it.
+fn lead(repository: &Path, decides: &BTreeMap<&'static str, Content>) -> Option<PathBuf> {
+    if repository.parent().is_some_and(|around| around.ends_with("worktrees")) {
+        let named = fs::read_to_string(repository.join("gitdir")).ok()?;
+        return Some(repository.join(named.trim_end_matches('\n')));
+    }
+    let Some(Content::File { bytes, .. }) = decides.get("config") else { return None };
+    let settings = String::from_utf8_lossy(bytes);
+    let tree =
+        settings.lines().find_map(|line| line.trim().strip_prefix("worktree")?.trim_start().strip_prefix('='))?;
+    Some(repository.join(tree.trim().trim_matches('"')).join(".git"))
+}
+
+/// What is in the place of such a file; a repository in its place is not looked into.
+fn lead_content(lead: &Path, known: &mut KnownContents) -> Option<Content> {
+    let data = lead.symlink_metadata().ok()?;
+    Some(if data.is_dir() {
+        Content::Opaque(file_state(&data))
+    } else {
+        content(lead, &data, &mut MOST.clone(), known)
+    })
+}
+
+/// The repository that such a file names.
+fn named_repository(lead: &Path, content: &Content) -> Option<PathBuf> {
+    let Content::File { bytes, .. } = content else { return None };
+    let text = String::from_utf8_lossy(bytes);
+    let named = text.strip_prefix("gitdir:")?.trim();
+    lead.parent()?.join(named).canonicalize().ok()
+}
+
+/// Looks for what decides in repositories; `open` gives the names in a folder.
+struct Search<'a> {
+    open: &'a dyn Fn(&Path) -> Option<ReadDir>,
+    known: &'a mut KnownContents,
+    found: FoundRepositories,
+    /// So many folders may still be looked at.
+    left: usize,
+    is_whole: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(open: &'a dyn Fn(&Path) -> Option<ReadDir>, known: &'a mut KnownContents) -> Search<'a> {
+        Search { open, known, found: FoundRepositories::default(), left: MOST_FOLDERS, is_whole: true }
+    }
+
+    /// What is in these folders. However much there is, those that were there before are looked at.
+    fn found(mut self, folders: &[PathBuf], before: &Repositories) -> FoundRepositories {
+        for repository in before.keys().filter(|path| path.is_dir()) {
+            self.add(repository);
+        }
+        for folder in folders {
+            (self.left, self.is_whole) = (MOST_FOLDERS, true);
+            self.look_in(folder, DEEPEST);
+            self.found.unseen.extend((!self.is_whole).then(|| folder.clone()));
+        }
+        let leads = self.found.repositories.iter().filter_map(|(repository, decides)| lead(repository, decides));
+        for lead in leads.collect::<Vec<_>>() {
+            let content = lead_content(&lead, self.known).filter(|content| !matches!(content, Content::Opaque(_)));
+            self.found.leads.extend(content.map(|content| (lead, content)));
+        }
+        self.found
+    }
+
+    fn look_in(&mut self, folder: &Path, depth: usize) {
+        let Some(entries) = (self.open)(folder) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() && path.is_dir() {
+                self.found.links.extend(fs::read_link(&path).map(|target| (path.clone(), Content::Link(target))));
+            } else if !kind.is_dir() {
+                continue;
+            }
+            if depth == 0 || self.left == 0 {
+                self.is_whole = false;
+                return;
+            }
+            self.left -= 1;
+            let is_repository = self.add(&path);
+            self.look_in(&if is_repository { path.join("modules") } else { path }, depth - 1);
+        }
+    }
+
+    /// Notes what decides in a repository, and says whether it is one.
+    fn add(&mut self, path: &Path) -> bool {
+        if self.found.repositories.contains_key(path) {
+            return true;
+        }
+        let is_repository = ["HEAD", "commondir"].iter().any(|name| path.join(name).symlink_metadata().is_ok());
+        if is_repository {
+            let decides = DECIDE.iter().filter_map(|name| {
+                let file = path.join(name);
+                let data = file.symlink_metadata().ok()?;
+                Some((*name, content(&file, &data, &mut MOST.clone(), self.known)))
+            });
+            let decides = decides.collect();
+            self.found.repositories.insert(path.to_owned(), decides);
+        }
+        is_repository
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scene(tempfile::TempDir);
+
+    impl Scene {
+        fn new() -> Scene {
+            let scene = Scene(tempfile::tempdir().unwrap());
+            for (file, text) in [
+                ("modules/libs/x/HEAD", "ref"),
+                ("modules/libs/x/config", "[core]\n\tbare = false\n"),
+                ("modules/libs/x/hooks/pre-commit.sample", "example"),
+                ("modules/y/HEAD", "ref"),
+                ("modules/y/hooks/pre-commit", "mine"),
+                ("worktrees/w/HEAD", "ref"),
+                ("worktrees/w/commondir", "../..\n"),
+            ] {
+                scene.write(file, text);
+            }
+            scene
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.0.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn read(&self, name: &str) -> Option<String> {
+            fs::read_to_string(self.0.path().join(name)).ok()
+        }
+
+        /// The notes after a change.
+        fn notes(&self, change: impl FnOnce(&Scene)) -> Vec<String> {
+            let folders = ["modules", "worktrees"].map(|name| self.0.path().join(name));
+            let mut known = KnownContents::default();
+            let inner = InnerRepositories::take(&folders, &mut known);
+            change(self);
+            inner.restore(&folders, &mut known, &UndoneChanges::default())
+        }
+    }
+
+    #[test]
+    fn what_has_git_run_something_in_a_submodule_or_another_working_tree_is_put_back() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            scene.write("modules/libs/x/hooks/pre-commit", "evil");
+            scene.write("modules/libs/x/config", "[core]\n\tfsmonitor = ./evil\n");
+            scene.write("modules/y/hooks/pre-commit", "evil");
+            scene.write("worktrees/w/commondir", "/tmp/evil");
+            scene.write("worktrees/w/config.worktree", "[core]\n\thooksPath = /tmp/evil\n");
+        });
+        assert_eq!(notes.len(), 5, "{notes:#?}");
+        assert_eq!(scene.read("modules/libs/x/hooks/pre-commit"), None);
+        assert_eq!(scene.read("modules/libs/x/hooks/pre-commit.sample").as_deref(), Some("example"));
+        assert_eq!(scene.read("modules/libs/x/config").as_deref(), Some("[core]\n\tbare = false\n"));
+        assert_eq!(scene.read("modules/y/hooks/pre-commit").as_deref(), Some("mine"));
+        assert_eq!(scene.read("worktrees/w/commondir").as_deref(), Some("../..\n"));
+        assert_eq!(scene.read("worktrees/w/config.worktree"), None);
+    }
+
+    #[test]
+    fn what_is_made_anew_with_something_that_runs_loses_it() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            scene.write("modules/z/HEAD", "ref");
+            scene.write("modules/z/hooks/post-checkout", "evil");
+            scene.write("worktrees/v/HEAD", "ref");
+            scene.write("worktrees/v/commondir", "/tmp/evil");
+        });
+        assert_eq!(notes.len(), 2, "{notes:#?}");
+        assert_eq!((scene.read("modules/z/hooks/post-checkout"), scene.read("worktrees/v/commondir")), (None, None));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_repository_is_moved_aside() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            let place = |name: &str| scene.0.path().join(name);
+            for (name, elsewhere) in [("modules/y", "evil"), ("modules/libs", "more")] {
+                fs::rename(place(name), place(elsewhere)).unwrap();
+                std::os::unix::fs::symlink(place(elsewhere), place(name)).unwrap();
+            }
+            scene.write("evil/hooks/pre-commit", "evil");
+            scene.write("more/x/hooks/pre-commit", "evil");
+        });
+        assert_eq!(notes.len(), 2, "{notes:#?}");
+        assert_eq!((scene.read("modules/y/HEAD"), scene.read("modules/libs/x/HEAD")), (None, None));
+    }
+
+    #[test]
+    fn however_many_repositories_a_command_makes_those_from_before_are_kept_and_it_is_told() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            for number in 0..=MOST_FOLDERS {
+                scene.write(&format!("modules/{number}/HEAD"), "ref");
+            }
+            scene.write("modules/y/hooks/pre-commit", "evil");
+        });
+        assert_eq!(scene.read("modules/y/hooks/pre-commit").as_deref(), Some("mine"), "{notes:#?}");
+        assert_eq!(notes.iter().filter(|note| note.contains("holds more than is compared")).count(), 1, "{notes:#?}");
+    }
+
+    #[test]
+    fn the_file_of_a_working_tree_names_only_repositories_that_are_compared() {
+        let scene = Scene::new();
+        for (file, text) in [
+            ("modules/y/config", "[core]\n\tworktree = ../../y\n"),
+            ("y/.git", "gitdir: ../modules/y\n"),
+            ("worktrees/w/gitdir", "../../w/.git\n"),
+            ("w/.git", "gitdir: ../worktrees/w\n"),
+            ("evil/HEAD", "ref"),
+        ] {
+            scene.write(file, text);
+        }
+        let evil = "gitdir: ../evil\n";
+        let notes = scene.notes(|scene| {
+            scene.write("y/.git", evil);
+            scene.write("w/.git", evil);
+            scene.write("modules/z/HEAD", "ref");
+            scene.write("modules/z/config", "[core]\n\tworktree = ../../z\n");
+            scene.write("z/.git", evil);
+        });
+        assert_eq!(notes.len(), 3, "{notes:#?}");
+        assert_eq!(scene.read("y/.git").as_deref(), Some("gitdir: ../modules/y\n"));
+        assert_eq!(scene.read("w/.git").as_deref(), Some("gitdir: ../worktrees/w\n"));
+        assert_eq!(scene.read("z/.git"), None);
+        let notes = scene.notes(|scene| {
+            scene.write("z/.git", "gitdir: ../modules/z\n");
+            fs::remove_file(scene.0.path().join("w/.git")).unwrap();
+        });
+        assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_ordinary_work_makes_and_removes_is_not_touched() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            fs::remove_dir_all(scene.0.path().join("modules/y")).unwrap();
+            fs::remove_dir_all(scene.0.path().join("worktrees/w")).unwrap();
+            scene.write("modules/z/HEAD", "ref");
+            scene.write("modules/z/config", "[core]\n\tworktree = ../../../z\n[remote \"origin\"]\n\turl = /srv/z\n");
+            scene.write("modules/z/hooks/pre-push.sample", "example");
+            scene.write("worktrees/v/HEAD", "ref");
+            scene.write("worktrees/v/commondir", "../..\n");
+            scene.write("modules/libs/x/config", "[core]\n\tbare = false\n[branch \"main\"]\n\tremote = origin\n");
+        });
+        assert_eq!(notes, Vec::<String>::new());
+        assert!(scene.read("modules/z/config").is_some());
+    }
+}
