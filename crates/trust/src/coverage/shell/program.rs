@@ -204,11 +204,12 @@ impl Search<'_> {
     }
 }
 
-/// Whether a path names a stream, or a missing file that any user may create before it runs.
+/// Whether a path names a stream, or a file that any user may create before it runs.
 fn is_made_later(path: &str) -> bool {
     let is_stream = path.starts_with("/dev/") || path.starts_with("/proc/");
-    is_stream && path != "/dev/null"
-        || ANYBODYS.iter().any(|folder| path.starts_with(folder)) && !Path::new(path).exists()
+    // A name directly in such a folder is anybody's, also if there is a file now.
+    let is_anybodys = |rest: &str| !rest.contains('/') || !Path::new(path).exists();
+    is_stream && path != "/dev/null" || ANYBODYS.iter().filter_map(|folder| path.strip_prefix(folder)).any(is_anybodys)
 }
 
 /// The input redirection of a command, if there is one.

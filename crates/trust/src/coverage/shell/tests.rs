@@ -119,6 +119,16 @@ fn what_a_script_runs_without_naming_it_is_uncovered_as_in_a_line() {
 }
 
 #[test]
+fn a_file_that_lies_in_a_folder_of_every_user_is_uncovered_also_while_it_is_there() {
+    let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    let line = format!("cp lib/a {0} && sh {0}", file.path().display());
+    for (line, script) in [(line.as_str(), ""), ("sh run.sh", &line)] {
+        let (_, uncovered) = covered(line, script);
+        assert!(uncovered.contains("made up when it runs"), "{line}: {uncovered}");
+    }
+}
+
+#[test]
 fn what_a_script_plainly_runs_leaves_nothing_uncovered() {
     for (script, files) in [
         ("sh < lib/a", "lib/a"),
