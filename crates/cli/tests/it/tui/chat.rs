@@ -103,9 +103,9 @@ fn control_c_interrupts_a_tool_and_the_session_goes_on() {
     chat.types("go\r").sees("tool shell");
     let sleeps = || lab.processes().iter().any(|line| line.contains("sleep 1000"));
     eventually("the tool runs", sleeps);
-    chat.types("\x03").sees("interrupting");
-    // Once more is no wish to leave.
-    chat.types("\x03\x03").sees("approval yolo");
+    // More than once is no wish to leave.
+    chat.types("\x03\x03\x03").sees("· interrupted");
+    chat.sees("approval yolo");
     assert!(!sleeps(), "the tool is ended");
     chat.types("go on\r").sees("again");
     leave(chat);
@@ -113,7 +113,7 @@ fn control_c_interrupts_a_tool_and_the_session_goes_on() {
 
 #[test]
 fn tab_completes_commands_names_and_files() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     lab.user_hook("before_tool", "own", "exit 0\n", "");
     lab.write("project/notes.md", "x");
     let mut chat = chat(&lab, &[]);
@@ -162,10 +162,10 @@ fn inputs_that_wait_are_not_begun_when_the_person_leaves() {
 
 #[test]
 fn two_chats_keep_what_was_written_in_both() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     let (mut one, mut other) = (chat(&lab, &[]), chat(&lab, &[]));
-    one.types("from the first\r").sees("hi");
-    other.types("from the second\r").sees("hi");
+    one.types("from the first\r").sees("well met");
+    other.types("from the second\r").sees("well met");
     one.types("/session\r").sees(" message");
     leave(one);
     leave(other);
@@ -274,7 +274,7 @@ fn what_is_typed_into_the_plain_chat_before_a_question_answers_nothing() {
 
 #[test]
 fn a_long_input_is_seen_from_its_first_row_on() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     let mut chat = lab.pty(Size { rows: 24, columns: 40 }, &["tui", "--model", "replay:../talk.jsonl"]);
     chat.sees("approval");
     chat.types(&format!("begin{}finish", "x".repeat(60)));
@@ -286,7 +286,7 @@ fn a_long_input_is_seen_from_its_first_row_on() {
 
 #[test]
 fn a_misspelt_word_of_a_command_names_the_nearest() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     let mut chat = chat(&lab, &[]);
     chat.types("/hooks enalbe x\r").sees("did you mean `/hooks enable`?");
     chat.types("/help\r").sees("/hooks show|enable|disable|trust|untrust ID  what");
@@ -301,7 +301,7 @@ fn tab_completes_models_that_are_named_or_served_with_and_without_their_provider
         _ => None,
     })
     .unwrap();
-    let lab = lab(&[text("hi")]).set("OLLAMA_HOST", server.origin()).set("OPENAI_API_KEY", "sk-not-for-you");
+    let lab = lab(&[text("well met")]).set("OLLAMA_HOST", server.origin()).set("OPENAI_API_KEY", "sk-not-for-you");
     let lab = lab.set("OWN_KEY", "k-12345678");
     let is_known = |asked: &Asked| asked.authorization.as_deref() == Some("Bearer k-12345678");
     let completes = |chat: &mut Pty, typed: &str, whole: &str| {
@@ -334,7 +334,7 @@ fn tab_completes_models_that_are_named_or_served_with_and_without_their_provider
 
 #[test]
 fn the_plain_chat_breaks_its_lists_between_words() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     let mut chat = lab.pty(Size { rows: 60, columns: 80 }, &["chat", "--model", "replay:../talk.jsonl"]);
     chat.waits_for("> ");
     for command in ["/help", "/zork"] {
@@ -353,10 +353,10 @@ fn the_plain_chat_breaks_its_lists_between_words() {
 
 #[test]
 fn an_input_may_have_several_lines() {
-    let lab = lab(&[text("hi")]);
+    let lab = lab(&[text("well met")]);
     let mut chat = chat(&lab, &[]);
     chat.types("one\x1b\rtwo\nthree\\\rfour").sees("four");
-    chat.types("\r").sees("hi");
+    chat.types("\r").sees("well met");
     leave(chat);
     let told = transcripts(&lab);
     assert!(told.contains(r"one\ntwo\nthree\nfour"), "{told}");
@@ -419,7 +419,7 @@ fn what_is_typed_before_the_picker_picks_nothing() {
 
 #[test]
 fn what_is_pasted_is_text_however_much_it_looks_like_keys() {
-    let lab = lab(&[text("hi"), text("hi again")]);
+    let lab = lab(&[text("well met"), text("hi again")]);
     let pasted = "\x1b[200~one\x1b]0;title\x07 \x1b[2Jtwo \x03\x04\x11\u{202e}three\x1b[201~";
     for front in ["tui", "chat"] {
         let mut chat = lab.pty(LARGE, &[front, "--model", "replay:../talk.jsonl"]);
@@ -429,9 +429,9 @@ fn what_is_pasted_is_text_however_much_it_looks_like_keys() {
             chat.waits_for("> ");
         }
         chat.types(pasted).sees("three");
-        chat.types("\r").sees("hi");
+        chat.types("\r").sees("well met");
         if front == "chat" {
-            chat.waits_for("hi").waits_for("> ");
+            chat.waits_for("well met").waits_for("> ");
         }
         chat.types("\x04");
         let ran = chat.ends();

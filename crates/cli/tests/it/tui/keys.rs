@@ -45,11 +45,11 @@ fn half_a_paste_leaves_the_keyboard_to_the_person() {
 #[test]
 fn a_closed_terminal_ends_the_session_in_order() {
     let lab = Lab::new();
-    lab.write("talk.jsonl", "{\"content\": \"hi\"}\n");
+    lab.write("talk.jsonl", "{\"content\": \"well met\"}\n");
     lab.user_hook("session_end", "bye", "touch \"$OLLM_PROJECT_DIR/ended\"\n", "");
     let mut chat = lab.pty(USUAL, &["tui", "--model", "replay:../talk.jsonl"]);
     chat.sees("approval");
-    chat.types("hello\r").sees("hi");
+    chat.types("hello\r").sees("well met");
     chat.hangs_up();
     let ran = chat.ends();
     assert_eq!(ran.code, 129, "{ran:?}");

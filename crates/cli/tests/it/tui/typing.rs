@@ -166,14 +166,14 @@ fn the_help_scrolls_and_any_other_key_closes_it_and_does_nothing_else() {
 #[test]
 fn the_keys_of_the_input_move_and_delete() {
     let lab = Lab::new();
-    lab.write("talk.jsonl", "{\"content\": \"hi\"}\n");
+    lab.write("talk.jsonl", "{\"content\": \"well met\"}\n");
     let mut chat = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
     chat.sees("approval ask");
     chat.types("ello\x1b[Hh\x1b[F worldx\x7f").sees("> hello world");
     chat.types("\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[3~W\x1b[C0").sees("> hello Wo0rld");
-    chat.types("\r").sees("hi");
+    chat.types("\r").sees("well met");
     leave(chat);
-    assert!(transcript(&lab, "hello Wo0rld").contains("hi"));
+    assert!(transcript(&lab, "hello Wo0rld").contains("well met"));
 }
 
 /// A conversation in which this tool is called, with keys that come before anything is asked.
