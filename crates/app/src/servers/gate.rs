@@ -10,7 +10,8 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use serde_json::Value;
 
-use super::{DeclaredServer, ToolReview, told_refusal as told};
+use super::ready::told_refusal as told;
+use super::{DeclaredServer, ToolReview};
 use crate::app_context::AppContext;
 
 /// The servers that are checked.
