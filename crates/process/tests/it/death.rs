@@ -99,7 +99,7 @@ fn subreaper() {
     assert!(children_of("self").is_empty());
 }
 
-const POLITE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+pub(crate) const POLITE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
 #[test]
 fn a_held_signal_ends_the_jobs_and_then_us() {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use ollm_process::{End, Job, Limits, Outcome};
 pub(crate) use testkit::{PATIENCE, eventually, runs};
 
+use crate::death::{POLITE, set_signal};
+
 /// Far longer than any test may take, so that waiting for such a sleeper shows.
 pub(crate) const ENDLESS: &str = "sleep 300";
 
@@ -82,7 +84,14 @@ pub(crate) fn assert_played(output: &Output) {
     assert!(output.status.success() && stdout.contains("1 passed"), "{}\n{stdout}\n{stderr}", output.status);
 }
 
-/// Whether this process was started to play the role, and not by a run of all ignored tests.
+/// Whether this process was started to play the role, and not by a run of all ignored tests. If so, no signal is ignored,
+/// whatever started the tests.
 pub(crate) fn plays(test: &str) -> bool {
-    env::var("ROLE").is_ok_and(|role| role == test)
+    let plays = env::var("ROLE").is_ok_and(|role| role == test);
+    if plays {
+        for signal in POLITE {
+            set_signal(signal, libc::SIG_DFL);
+        }
+    }
+    plays
 }

@@ -21,6 +21,9 @@ size = lambda rows, columns: struct.pack("HHHH", int(rows), int(columns), 0, 0)
 ready, go = os.pipe()
 pid, terminal = pty.fork()
 if pid == 0:
+    # As a login does, whatever ignores signals around the tests.
+    for name in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
     os.read(ready, 1)
     os.execvp(sys.argv[4], sys.argv[4:])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, size(sys.argv[1], sys.argv[2]))
