@@ -54,8 +54,7 @@ fn another_build_of_the_program_believes_nothing_that_this_one_kept() {
     let lab = Lab::new();
     lab.user("hook.sh", "cat >/dev/null\n");
     lab.user("a.json", hooks("first"));
-    let other = lab.root.join("other-ollm");
-    fs::copy(OLLM, &other).unwrap();
+    let other = lab.copy_of_program("other-ollm");
     quiet();
     let ran = |program: &str| {
         let mut command = lab.program(program);

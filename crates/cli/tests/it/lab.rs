@@ -144,6 +144,23 @@ impl Lab {
         path
     }
 
+    /// Writes a file in one step, as most editors do: nothing ever sees a half of it.
+    pub(crate) fn save(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let new = self.write(&format!("saving/{path}"), content);
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::rename(new, &path).unwrap();
+        path
+    }
+
+    /// A copy of our program. Another process writes it: a child that a test starts at the same time would inherit our open file,
+    /// and a program that is open for writing cannot be started.
+    pub(crate) fn copy_of_program(&self, name: &str) -> PathBuf {
+        let path = self.root.join(name);
+        assert!(Command::new("cp").arg(OLLM).arg(&path).status().unwrap().success());
+        path
+    }
+
     pub(crate) fn write_executable(&self, path: &str, content: &str) -> PathBuf {
         let path = self.write(path, content);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

@@ -87,7 +87,7 @@ impl Watch<'_> {
         for _ in 0..2 {
             self.marks += 1;
             let mark = format!("mark-{}-{}", self.child.id(), self.marks);
-            self.lab.write(&format!("project/{mark}"), "");
+            self.lab.save(&format!("project/{mark}"), "");
             self.until("the mark is told", |line| line["path"] == *mark);
         }
         let lines = std::mem::take(&mut *self.lines.lock().unwrap());
@@ -152,7 +152,7 @@ fn hooks_hear_what_became_of_a_file_with_content_and_difference() {
     for event in ["file_created", "file_edited", "file_deleted"] {
         keep(&lab, event, r#", "filePatterns": ["*.txt"]"#);
     }
-    let path = lab.write("project/src/a.txt", "one\ntwo\n");
+    let path = lab.save("project/src/a.txt", "one\ntwo\n");
     let mut watch = Watch::new(&lab);
     fs::write(&path, "one\n2\n").unwrap();
     assert_eq!(watch.events(), [edited("src/a.txt")]);
@@ -164,7 +164,7 @@ fn hooks_hear_what_became_of_a_file_with_content_and_difference() {
     assert_eq!(data["diff"], "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n");
     assert_eq!(data["file"]["changes"], data["diff"]);
     assert_eq!((&data["changes"]["type"], &data["changes"]["size"]), (&json!("edited"), &json!(6)));
-    lab.write("project/src/b.txt", "new\n");
+    lab.save("project/src/b.txt", "new\n");
     assert_eq!(watch.events(), [created("src/b.txt")]);
     assert_eq!(kept(&lab, "file_created")["data"]["diff"], "--- /dev/null\n+++ b/src/b.txt\n@@ -0,0 +1 @@\n+new\n");
     fs::remove_file(&path).unwrap();
@@ -181,7 +181,7 @@ type WayToWrite<'w> = &'w dyn Fn(&str);
 #[test]
 fn however_an_editor_writes_a_file_it_is_one_edit() {
     let lab = Lab::new();
-    let path = lab.write("project/a.txt", "before\n");
+    let path = lab.save("project/a.txt", "before\n");
     let beside = |name: &str| path.with_file_name(name);
     let mut watch = Watch::new(&lab);
     let ways: [(&str, WayToWrite<'_>); 6] = [
@@ -226,7 +226,7 @@ fn however_an_editor_writes_a_file_it_is_one_edit() {
 #[test]
 fn a_file_that_is_saved_by_the_real_vim_is_one_edit() {
     let lab = Lab::new();
-    lab.write("project/a.txt", "before\n");
+    lab.save("project/a.txt", "before\n");
     if !lab.program("vim").arg("--version").output().is_ok_and(|tried| tried.status.success()) {
         eprintln!("not tried: there is no vim");
         return;
@@ -245,15 +245,15 @@ fn a_file_that_is_saved_by_the_real_vim_is_one_edit() {
 #[test]
 fn a_renamed_file_and_a_renamed_folder_go_and_come() {
     let lab = Lab::new();
-    lab.write("project/a", "1");
-    lab.write("project/old/deep/b", "2");
+    lab.save("project/a", "1");
+    lab.save("project/old/deep/b", "2");
     let mut watch = Watch::new(&lab);
     watch.asleep(|| fs::rename(lab.project.join("a"), lab.project.join("c")).unwrap());
     assert_eq!(watch.events(), [deleted("a"), created("c")]);
     watch.asleep(|| fs::rename(lab.project.join("old"), lab.project.join("new")).unwrap());
     assert_eq!(watch.events(), [created("new/deep/b"), deleted("old/deep/b")]);
     // The folder is watched under its new name.
-    lab.write("project/new/deep/b", "3");
+    lab.save("project/new/deep/b", "3");
     assert_eq!(watch.events(), [edited("new/deep/b")]);
     watch.asleep(|| fs::remove_dir_all(lab.project.join("new")).unwrap());
     assert_eq!(watch.events(), [deleted("new/deep/b")]);
@@ -262,17 +262,17 @@ fn a_renamed_file_and_a_renamed_folder_go_and_come() {
 #[test]
 fn ignored_files_are_left_out_and_the_rules_may_change() {
     let lab = Lab::new();
-    lab.write("project/.gitignore", "*.log\ntarget/\n");
-    lab.write("project/.ollmignore", "slow/\n");
-    lab.write("project/target/old", "");
+    lab.save("project/.gitignore", "*.log\ntarget/\n");
+    lab.save("project/.ollmignore", "slow/\n");
+    lab.save("project/target/old", "");
     let mut watch = Watch::new(&lab);
     for ignored in ["a.log", "target/deep/b", "target/old", "slow/c", ".git/HEAD", ".a.rs.swp"] {
-        lab.write(&format!("project/{ignored}"), "x");
+        lab.save(&format!("project/{ignored}"), "x");
     }
     assert_eq!(watch.events(), []);
-    lab.write("project/.gitignore", "*.log\n");
+    lab.save("project/.gitignore", "*.log\n");
     assert_eq!(watch.events(), [edited(".gitignore")]);
-    lab.write("project/target/old", "y");
+    lab.save("project/target/old", "y");
     assert_eq!(watch.events(), [edited("target/old")]);
     assert!(!watch.told.lock().unwrap().contains("ignore"));
 }
@@ -280,7 +280,7 @@ fn ignored_files_are_left_out_and_the_rules_may_change() {
 #[test]
 fn a_save_that_changes_nothing_is_no_edit() {
     let lab = Lab::new();
-    let path = lab.write("project/a", "same");
+    let path = lab.save("project/a", "same");
     let mut watch = Watch::new(&lab);
     fs::write(&path, "same").unwrap();
     assert!(Command::new("touch").arg(&path).status().unwrap().success());
@@ -326,14 +326,14 @@ fn a_formatter_does_not_call_itself() {
     // Not even one that never comes to an end.
     let script = format!("cat > /dev/null; echo x >> a.txt; echo ran >> ~/ran; {OK}");
     lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["a.txt"]"#);
-    lab.write("project/a.txt", "1\n");
+    lab.save("project/a.txt", "1\n");
     let mut watch = Watch::new(&lab);
-    lab.write("project/a.txt", "2\n");
+    lab.save("project/a.txt", "2\n");
     assert_eq!(watch.events(), [edited("a.txt")]);
     assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "2\nx\n");
     assert_eq!(fs::read_to_string(lab.home.join("ran")).unwrap(), "ran\n");
     // What the hook wrote is what the next edit is compared with.
-    lab.write("project/a.txt", "3\n");
+    lab.save("project/a.txt", "3\n");
     assert_eq!(watch.events(), [edited("a.txt")]);
 }
 
@@ -361,7 +361,7 @@ fn slow_hook(does: &str) -> String {
 
 /// Saves `a.txt`, saves it again while the hook waits, and tells what was heard.
 fn save_during_the_hook(lab: &Lab) -> Vec<(String, String)> {
-    let path = lab.write("project/a.txt", "1\n");
+    let path = lab.save("project/a.txt", "1\n");
     let mut watch = Watch::new(lab);
     fs::write(&path, "2\n").unwrap();
     eventually("the hook is at work", || lab.home.join("ran").exists());
@@ -385,9 +385,9 @@ fn a_hook_that_writes_its_file_in_steps_is_called_once_more_and_no_further() {
     let lab = Lab::new();
     let script = format!("cat > /dev/null; echo x >> a.txt; sleep 0.2; echo y >> a.txt; echo ran >> ~/ran; {OK}");
     lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["a.txt"]"#);
-    lab.write("project/a.txt", "1\n");
+    lab.save("project/a.txt", "1\n");
     let mut watch = Watch::new(&lab);
-    lab.write("project/a.txt", "2\n");
+    lab.save("project/a.txt", "2\n");
     assert_eq!(watch.events(), [edited("a.txt"), edited("a.txt")]);
     assert_eq!(fs::read_to_string(lab.home.join("ran")).unwrap(), "ran\nran\n");
 }
@@ -398,7 +398,7 @@ fn hooks_that_fail_are_named_with_their_reason_also_where_nobody_waits_for_them(
     lab.user_hook("file_created", "now", "echo no >&2; exit 3", "");
     lab.user_hook("file_created", "later", "echo no >&2; exit 4", r#", "async": true"#);
     let watch = Watch::new(&lab);
-    lab.write("project/a.txt", "1\n");
+    lab.save("project/a.txt", "1\n");
     watch.was_told("user hook `now` (user:now.json:file_created:now) failed: exited with status 3: no\n");
     watch.was_told("user hook `later` (user:later.json:file_created:later) failed: exited with status 4: no\n");
 }
@@ -408,7 +408,7 @@ fn nor_does_a_formatter_that_nobody_waits_for() {
     let lab = Lab::new();
     let script = format!("cat > /dev/null; sleep 0.5; echo x >> a.txt; echo ran >> ~/ran; {OK}");
     lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["a.txt"], "async": true"#);
-    let path = lab.write("project/a.txt", "0\n");
+    let path = lab.save("project/a.txt", "0\n");
     let mut watch = Watch::new(&lab);
     let ran = || fs::read_to_string(lab.home.join("ran")).unwrap_or_default().lines().count();
     // Every save of a person counts, however often it is saved.
@@ -431,7 +431,7 @@ fn a_save_while_a_hook_runs_that_may_not_write_the_file_is_told() {
         let script = format!("cat > /dev/null; cat gate > /dev/null; {OK}");
         let more = format!(r#", "filePatterns": ["a.txt"], "permissions": {permissions}"#);
         lab.user_hook("file_edited", "lint", &script, &more);
-        let (path, gate) = (lab.write("project/a.txt", "1\n"), lab.project.join("gate"));
+        let (path, gate) = (lab.save("project/a.txt", "1\n"), lab.project.join("gate"));
         assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
         let mut watch = Watch::new(&lab);
         // Opening the gate for writing waits until the hook has opened it for reading.
@@ -453,10 +453,10 @@ fn hooks_that_call_one_another_come_to_an_end() {
     for (file, other) in [("a", "b"), ("b", "a")] {
         let script = format!("cat > /dev/null; date +%N >> {other}.txt; echo {file} >> ~/ran; {OK}");
         lab.user_hook("file_edited", file, &script, &format!(r#", "filePatterns": ["{file}.txt"]"#));
-        lab.write(&format!("project/{file}.txt"), "");
+        lab.save(&format!("project/{file}.txt"), "");
     }
     let watch = Watch::new(&lab);
-    lab.write("project/a.txt", "1\n");
+    lab.save("project/a.txt", "1\n");
     watch.was_told("txt changes again and again while hooks run; they hear of it after a pause");
     watch.was_told("txt changes again and again while hooks run; this change is taken unchecked");
     assert!(fs::read_to_string(lab.home.join("ran")).unwrap().lines().count() < 16);
@@ -471,10 +471,10 @@ fn what_changes_again_and_again_while_hooks_run_is_heard_in_the_end() {
             "cat > /dev/null; n=$(cat {file}.txt); echo $n >> ~/heard; [ $n = 8 ] || echo $((n + 1)) > {other}.txt; {OK}"
         );
         lab.user_hook("file_edited", file, &script, &format!(r#", "filePatterns": ["{file}.txt"]"#));
-        lab.write(&format!("project/{file}.txt"), "0\n");
+        lab.save(&format!("project/{file}.txt"), "0\n");
     }
     let _watch = Watch::new(&lab);
-    lab.write("project/a.txt", "1\n");
+    lab.save("project/a.txt", "1\n");
     eventually("the last one is heard", || {
         fs::read_to_string(lab.home.join("heard")).is_ok_and(|heard| heard == "1\n2\n3\n4\n5\n6\n7\n8\n")
     });
@@ -488,13 +488,13 @@ fn the_shipped_formatter_formats_what_a_person_saves() {
     fs::create_dir_all(&folder).unwrap();
     assert!(Command::new("cp").args(["-r", example]).arg(&folder).status().unwrap().success());
     approve(&lab, "format-on-save");
-    lab.write("project/a.json", "{}\n");
+    lab.save("project/a.json", "{}\n");
     let mut watch = Watch::new(&lab);
-    lab.write("project/a.json", r#"{"a":[1,2]}"#);
+    lab.save("project/a.json", r#"{"a":[1,2]}"#);
     assert_eq!(watch.events(), [edited("a.json")]);
     let formatted = "{\n  \"a\": [\n    1,\n    2\n  ]\n}\n";
     assert_eq!(fs::read_to_string(lab.project.join("a.json")).unwrap(), formatted);
-    lab.write("project/new/b.json", r#"{"a":[1,2]}"#);
+    lab.save("project/new/b.json", r#"{"a":[1,2]}"#);
     assert_eq!(watch.events(), [created("new/b.json")]);
     assert_eq!(fs::read_to_string(lab.project.join("new/b.json")).unwrap(), formatted);
     assert!(watch.told.lock().unwrap().contains("a.json was formatted"));
@@ -509,7 +509,7 @@ fn what_the_watcher_writes_itself_is_no_edit() {
     let log = || fs::read_to_string(lab.project.join("log")).unwrap_or_default();
     eventually("it watches", || log().contains("watching"));
     for mark in ["a", "b"] {
-        lab.write(&format!("project/{mark}"), "");
+        lab.save(&format!("project/{mark}"), "");
         eventually("the mark is told", || log().contains(&format!("\"path\":\"{mark}\"")));
     }
     child.kill().unwrap();
@@ -524,12 +524,12 @@ fn people_read_a_line_for_each_change() {
         "lint",
         "cat > /dev/null; printf '{\"continue\": true, \"message\": \"looks good\"}'",
     );
-    lab.write("project/a", "1");
+    lab.save("project/a", "1");
     let mut child = start(lab.ollm(&["watch"]));
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
-    lab.write("project/a", "2");
+    lab.save("project/a", "2");
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut shown = String::new();
     output.read_line(&mut shown).unwrap();

@@ -18,8 +18,7 @@ pub(crate) fn ollm_without_rights(lab: &Lab, arguments: &[&str]) -> Option<Comma
         return Some(lab.ollm(arguments));
     }
     // The folder of the program may be closed to strangers.
-    let program = lab.root.join("ollm");
-    fs::copy(OLLM, &program).unwrap();
+    let program = lab.copy_of_program("ollm");
     let owner = format!("{STRANGER}:{STRANGER}");
     assert!(Command::new("chown").args(["-R", &owner]).arg(&lab.root).status().unwrap().success());
     let become_stranger = ["--reuid", STRANGER, "--regid", STRANGER, "--clear-groups", "--inh-caps=-all"];

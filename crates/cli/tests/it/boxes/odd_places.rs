@@ -145,8 +145,7 @@ fn a_protected_file_or_a_folder_around_it_as_input_cannot_be_written() {
 fn our_own_program_works_in_the_box_of_a_user_without_rights() {
     for arguments in [&["hook", "list"] as &[&str], &["box", "--", "echo", "inner"]] {
         let lab = guarded();
-        let own = lab.root.join("ollm");
-        fs::copy(OLLM, &own).unwrap();
+        let own = lab.copy_of_program("ollm");
         let outer = ["box", "--", own.to_str().unwrap()];
         let Some(command) = ollm_without_rights(&lab, &[&outer, arguments].concat()) else { return };
         let ran = finish(command, b"");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{SETTINGS, read};
-use crate::lab::{Lab, OLLM, Ran, finish};
+use crate::lab::{Lab, Ran, finish};
 
 /// The ids of the user and the group `nobody`.
 const NOBODY: u32 = 65534;
@@ -17,8 +17,7 @@ const TEXT: &str = "{\n  // mine\n  \"a\": 1\n}\n";
 fn lab() -> Option<(Lab, PathBuf)> {
     let lab = Lab::new();
     lab.write(SETTINGS, TEXT);
-    let program = lab.root.join("ollm");
-    fs::copy(OLLM, &program).unwrap();
+    let program = lab.copy_of_program("ollm");
     if fs::metadata(&lab.root).unwrap().uid() == 0 {
         give_away(&lab.root);
         let ran = as_nobody(&program).arg("--version").env_clear().output();

@@ -50,7 +50,7 @@ fn is_looked_at(lab: &Lab) {
     // What is written later is heard of later.
     let marks = [1, 2].map(|_| format!("mark-{}.txt", MARKS.fetch_add(1, Ordering::Relaxed)));
     for (count, mark) in marks.iter().enumerate() {
-        lab.write(&format!("project/{mark}"), "");
+        lab.save(&format!("project/{mark}"), "");
         eventually("the mark is heard", || heard(lab).len() > before + count);
     }
     assert_eq!(heard(lab)[before..], marks.map(|mark| format!("file_created {mark}")));
@@ -70,11 +70,11 @@ fn a_prompt_about_a_saved_file_reaches_the_running_chat() {
     let hook = r#"{"name": "lint", "eventType": "fileEdited", "filePatterns": ["*.txt"],
         "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
     lab.user("lint.json", hook);
-    lab.write("project/src/a.txt", "1\n");
+    lab.save("project/src/a.txt", "1\n");
     let expected = json!({"content": "I looked.", "expect": {"last": "Look at src/a.txt"}});
     let mut chat = Chat::new(&lab, &[expected]);
     // The person says nothing meanwhile.
-    lab.write("project/src/a.txt", "2\n");
+    lab.save("project/src/a.txt", "2\n");
     let mut said = String::new();
     eventually("the model answers", || {
         said.push_str(&chat.say(""));
@@ -210,18 +210,18 @@ fn what_hooks_write_after_our_own_tools_is_no_edit() {
 #[test]
 fn a_chat_comes_first_and_the_watcher_takes_over_when_it_ends() {
     let lab = lab();
-    lab.write("project/a.txt", "0");
+    lab.save("project/a.txt", "0");
     let watch = Watch::new(&lab);
-    lab.write("project/a.txt", "1");
+    lab.save("project/a.txt", "1");
     hears(&lab, &["file_edited a.txt"]);
     let chat = Chat::new(&lab, &[text("unused")]);
     watch.until("it waits", |line| line["type"] == "waiting");
-    lab.write("project/a.txt", "2");
+    lab.save("project/a.txt", "2");
     hears(&lab, &["file_edited a.txt"; 2]);
     chat.end();
     let takes_over = || watch.lines.lock().unwrap().iter().filter(|line| line["type"] == "watching").count() == 2;
     eventually("it takes over", takes_over);
-    lab.write("project/a.txt", "3");
+    lab.save("project/a.txt", "3");
     hears(&lab, &["file_edited a.txt"; 3]);
     is_looked_at(&lab);
 }
@@ -229,17 +229,17 @@ fn a_chat_comes_first_and_the_watcher_takes_over_when_it_ends() {
 #[test]
 fn who_takes_over_from_the_dead_tells_what_they_did_not() {
     let lab = lab();
-    lab.write("project/a.txt", "0");
-    lab.write("project/b.txt", "0");
+    lab.save("project/a.txt", "0");
+    lab.save("project/b.txt", "0");
     let mut first = Watch::new(&lab);
     let second = Watch::begin(&lab, lab.ollm(&["watch", "--json"]));
     second.until("it waits", |line| line["type"] == "waiting");
-    lab.write("project/a.txt", "1");
+    lab.save("project/a.txt", "1");
     first.until("it is told", |line| line["path"] == "a.txt");
     hears(&lab, &["file_edited a.txt"]);
     // It is killed before it can look.
     first.signal("STOP");
-    lab.write("project/b.txt", "1");
+    lab.save("project/b.txt", "1");
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     second.until("it takes over", |line| line["type"] == "watching");
@@ -250,7 +250,7 @@ fn who_takes_over_from_the_dead_tells_what_they_did_not() {
 #[test]
 fn what_other_programs_of_ours_tell_is_not_told_again() {
     let lab = lab();
-    let path = lab.write("project/a.txt", "0");
+    let path = lab.save("project/a.txt", "0");
     let _watch = Watch::new(&lab);
     lab.write(
         "talk.jsonl",
@@ -280,7 +280,7 @@ fn prompts_about_what_the_agent_changes_come_to_an_end() {
     let hook = r#"{"name": "again", "eventType": "fileEdited", "filePatterns": ["*.txt"],
         "action": {"type": "askAgent", "prompt": "Change {{file.path}} again, it has {{file.content}}"}}"#;
     lab.user("again.json", hook);
-    lab.write("project/a.txt", "0");
+    lab.save("project/a.txt", "0");
     let turn =
         |number: usize| [call("shell", &json!({"command": format!("printf {number} > a.txt")})), text("Changed.")];
     let answers: Vec<Value> = (1..=8).flat_map(turn).collect();
@@ -295,7 +295,7 @@ fn prompts_about_what_the_agent_changes_come_to_an_end() {
 fn a_chat_goes_on_when_its_project_is_gone() {
     let lab = lab();
     let mut chat = Chat::new(&lab, &[text("Still here.")]);
-    lab.write("project/a.txt", "1");
+    lab.save("project/a.txt", "1");
     hears(&lab, &["file_created a.txt"]);
     fs::remove_dir_all(&lab.project).unwrap();
     chat.was_told("is gone; nothing is watched any more");
@@ -309,12 +309,12 @@ fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
     let hook = r#"{"name": "lint", "eventType": "fileEdited", "filePatterns": ["*.txt"],
         "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
     lab.user("lint.json", hook);
-    lab.write("project/a.txt", "1");
+    lab.save("project/a.txt", "1");
     lab.write("talk.jsonl", text("I looked.").to_string());
     let mut chat = lab.pty(WHOLE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
     chat.waits_for("Ctrl-D leaves").waits_for("> ");
     // The person presses no key.
-    lab.write("project/a.txt", "2");
+    lab.save("project/a.txt", "2");
     chat.waits_for("I looked.").waits_for("> ").types("/session\r");
     chat.waits_for(" message").waits_for("> ").types("\x04");
     let ran = chat.ends();
@@ -324,13 +324,13 @@ fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
 #[test]
 fn an_edit_while_nobody_watches_is_not_heard_later() {
     let lab = lab();
-    lab.write("project/a.txt", "1");
+    lab.save("project/a.txt", "1");
     let mut watch = Watch::new(&lab);
     assert_eq!(watch.events(), []);
     assert_eq!(watch.end(), 130);
-    lab.write("project/a.txt", "2");
+    lab.save("project/a.txt", "2");
     let mut watch = Watch::new(&lab);
-    lab.write("project/a.txt", "3");
+    lab.save("project/a.txt", "3");
     assert_eq!(watch.events(), [edited("a.txt")]);
     assert_eq!(heard(&lab), ["file_edited a.txt"]);
 }

@@ -9,7 +9,7 @@ use crate::lab::{Lab, OLLM, eventually};
 #[test]
 fn a_project_that_is_removed_ends_the_watcher_with_a_word() {
     let lab = Lab::new();
-    lab.write("project/a", "1");
+    lab.save("project/a", "1");
     let mut watch = Watch::new(&lab);
     fs::remove_dir_all(&lab.project).unwrap();
     watch.was_told("is gone; nothing is watched any more");
@@ -19,8 +19,8 @@ fn a_project_that_is_removed_ends_the_watcher_with_a_word() {
 #[test]
 fn a_project_that_is_replaced_is_compared() {
     let lab = Lab::new();
-    lab.write("project/a", "1");
-    lab.write("project/b", "1");
+    lab.save("project/a", "1");
+    lab.save("project/b", "1");
     lab.write("other/a", "2");
     lab.write("other/c", "1");
     fs::create_dir(lab.root.join("other/.git")).unwrap();
@@ -30,7 +30,7 @@ fn a_project_that_is_replaced_is_compared() {
         fs::rename(lab.root.join("other"), &lab.project).unwrap();
     });
     assert_eq!(watch.events(), [edited("a"), deleted("b"), created("c")]);
-    lab.write("project/c", "2");
+    lab.save("project/c", "2");
     assert_eq!(watch.events(), [edited("c")]);
 }
 
@@ -45,7 +45,7 @@ fn without_watches_left_everything_is_compared_instead() {
     }
     let lab = Lab::new();
     for folder in 0..10 {
-        lab.write(&format!("project/{folder}/a"), "1");
+        lab.save(&format!("project/{folder}/a"), "1");
     }
     let mut command = lab.program("unshare");
     command.args(namespace).args(["sh", "-c", FEW, OLLM]);
@@ -53,8 +53,8 @@ fn without_watches_left_everything_is_compared_instead() {
     watch.was_told("the system has no more watches for folders");
     watch.was_told("fs.inotify.max_user_watches");
     watch.until("it says so", |line| line["polling"] == true);
-    lab.write("project/7/a", "2");
-    lab.write("project/new/b", "1");
+    lab.save("project/7/a", "2");
+    lab.save("project/new/b", "1");
     fs::remove_file(lab.project.join("3/a")).unwrap();
     let mut told = watch.events();
     told.sort_by(|(_, one), (_, other)| one.cmp(other));
@@ -64,7 +64,7 @@ fn without_watches_left_everything_is_compared_instead() {
 #[test]
 fn a_thousand_saves_are_few_events_and_the_last_one_counts() {
     let lab = Lab::with_hook("file_edited", "last", &format!("echo ran >> ~/ran; cat > ~/last; {OK}"));
-    let path = lab.write("project/a", "0");
+    let path = lab.save("project/a", "0");
     let watch = Watch::new(&lab);
     for number in 1..=1000 {
         fs::write(&path, format!("number {number}")).unwrap();
@@ -87,7 +87,7 @@ fn what_the_system_lost_is_found_by_comparison() {
     }
     let lab = Lab::new();
     for number in 0..10 {
-        lab.write(&format!("project/{number}"), "0");
+        lab.save(&format!("project/{number}"), "0");
     }
     let mut watch = Watch::new(&lab);
     watch.asleep(|| {
@@ -98,7 +98,7 @@ fn what_the_system_lost_is_found_by_comparison() {
             }
         }
         for number in 2..10 {
-            lab.write(&format!("project/{number}"), "changed");
+            lab.save(&format!("project/{number}"), "changed");
         }
     });
     let expected: Vec<_> = (2..10).map(|number| edited(&number.to_string())).collect();
@@ -108,7 +108,7 @@ fn what_the_system_lost_is_found_by_comparison() {
 #[test]
 fn a_bad_line_in_an_ignore_file_is_told_with_its_place() {
     let lab = Lab::new();
-    lab.write("project/.ollmignore", "*.log\n{a\n");
+    lab.save("project/.ollmignore", "*.log\n{a\n");
     let watch = Watch::new(&lab);
     watch.was_told(".ollmignore:2:");
     drop(watch);

@@ -16,7 +16,7 @@ fn repository(files: &[(&str, &str)]) -> Lab {
 
 fn commit(lab: &Lab, files: &[(&str, &str)]) {
     for (path, text) in files {
-        lab.write(&format!("project/{path}"), text);
+        lab.save(&format!("project/{path}"), text);
     }
     git(lab, &["add", "--all"]);
     git(lab, &["commit", "--quiet", "-m", "Change"]);
@@ -69,7 +69,7 @@ fn a_rebase_tells_of_its_end_and_one_that_stops_of_where_it_stopped() {
     assert!(fs::read_to_string(lab.project.join("a")).unwrap().contains("<<<<<<<"));
     assert_eq!(watch.events(), [edited("a"), edited("b"), created("c")]);
     // People go on editing in the middle of it.
-    lab.write("project/a", "both\n");
+    lab.save("project/a", "both\n");
     assert_eq!(watch.events(), [edited("a")]);
     watch.asleep(|| {
         git(&lab, &["add", "a"]);
@@ -82,9 +82,9 @@ fn a_rebase_tells_of_its_end_and_one_that_stops_of_where_it_stopped() {
 fn nothing_is_told_while_git_holds_its_lock() {
     let lab = repository(&[("a", "1")]);
     let mut watch = Watch::new(&lab);
-    let lock = lab.write("project/.git/index.lock", "");
-    lab.write("project/a", "half way");
-    lab.write("project/a", "there");
+    let lock = lab.save("project/.git/index.lock", "");
+    lab.save("project/a", "half way");
+    lab.save("project/a", "there");
     fs::remove_file(lock).unwrap();
     assert_eq!(watch.events(), [edited("a")]);
 }
@@ -96,8 +96,8 @@ fn what_git_leaves_out_is_left_out_too_where_its_own_files_lie_elsewhere() {
     git(&lab, &["init", "--quiet", "--separate-git-dir=../repository"]);
     lab.write("repository/info/exclude", "*.mine\n");
     let mut watch = Watch::new(&lab);
-    lab.write("project/a.mine", "1");
-    lab.write("project/b", "1");
+    lab.save("project/a.mine", "1");
+    lab.save("project/b", "1");
     assert_eq!(watch.events(), [created("b")]);
     assert_eq!(watch.told(), "");
 }
