@@ -4,9 +4,12 @@
 //! (`compare`): missing files, files that ordinary work has to change, and files that this kernel cannot protect.
 
 mod compare;
+mod compared_path;
+mod content;
 mod inner_repositories;
 mod links;
 mod listing;
+mod modes;
 mod path_tree;
 mod places;
 mod undone;
@@ -27,7 +30,8 @@ use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
 use crate::guards::shelter;
-use compare::{Baseline, Hold, KnownContents};
+use compare::{Baseline, Hold};
+use content::KnownContents;
 use inner_repositories::InnerRepositories;
 use links::{LinkedWay, linked_way};
 use listing::{ListedFolders, ListedStates, Listing};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_guard::harmful_git_settings;
 
-use super::compare::{Content, KnownContents, MOST, content, make_writable};
+use super::content::{Content, KnownContents, MOST, content, make_writable};
 use super::path_tree::file_state;
 use super::undone::{Undone, UndoneChanges};
 
