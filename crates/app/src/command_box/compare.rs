@@ -309,10 +309,12 @@ mod tests {
         let remote = format!("{plain}[remote \"origin\"]\n\turl = /srv/x.git\n");
         scene.write(".git/config", &remote);
         assert_eq!(baseline.restore(), Vec::<String>::new());
-        let baseline = scene.baseline(&[(".git/config", lock)]);
-        scene.write(".git/config", &format!("{remote}[core]\n\thooksPath = /tmp/evil\n"));
-        assert_eq!(baseline.restore().len(), 1);
-        assert_eq!(scene.read(".git/config"), Some(remote));
+        for evil in ["[core]\n\thooksPath = /tmp/evil\n", "[alias]\n\tst = rebase -x ./evil\n"] {
+            let baseline = scene.baseline(&[(".git/config", lock)]);
+            scene.write(".git/config", &format!("{remote}{evil}"));
+            assert_eq!(baseline.restore().len(), 1, "{evil}");
+            assert_eq!(scene.read(".git/config").as_ref(), Some(&remote), "{evil}");
+        }
     }
 
     #[test]
