@@ -187,12 +187,13 @@ impl CommandBox {
 
     /// A box with this policy in place of the configured one.
     pub fn by_policy(policy: BoxPolicy, context: &AppContext, config: &Config) -> CommandBox {
-        let protected = shelter(context).protected();
         let mut projects: Vec<PathBuf> = context.places.projects().map(Path::to_owned).collect();
         if projects.is_empty() {
             projects.push(context.cwd.clone());
         }
         let is_locked = |one: &&Protected| one.lock == Lock::Locked;
+        let mut protected = shelter(context).protected();
+        protected.extend(places::own_programs(&projects, context));
         let open = places::open_sockets(config);
         let repository = |project: &PathBuf| project.join(".git");
         // A `.git` file in place of the folder names another repository.
