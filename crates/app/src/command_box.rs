@@ -419,6 +419,9 @@ fn weaker(full: &BoxError, notes: &[String]) -> String {
         let _ = write!(text, "; {note}");
     }
     text
+    if current_uid() == 0 {
+        text.push_str("; commands keep the privileges of root");
+    }
 }
 
 /// A warning for root in a project of another user: in a box, root has only the rights of an ordinary user.

@@ -36,7 +36,7 @@ pub(super) const SOCKETS: &[SocketOwner] = &[
     socket("podman", &["/run/podman", "RUN/podman"], &["CONTAINER_HOST"]),
     socket("containerd", &["/run/containerd", "RUN/containerd"], &["CONTAINERD_ADDRESS"]),
     socket("systemd", &["RUN/systemd", "/run/systemd/private"], &[]),
-    socket("bus", &["RUN/bus", "/run/dbus/system_bus_socket"], &["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"]),
+    socket("bus", &["RUN/bus", "RUN/at-spi", "/run/dbus/system_bus_socket"], &["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS"]),
     socket("tmux", &["TMP/tmux-UID"], &["TMUX"]),
     socket("screen", &["/run/screen", "TMP/screens", "~/.screen"], &["SCREENDIR"]),
     socket("zellij", &["RUN/zellij", "TMP/zellij-UID"], &["ZELLIJ_SOCKET_DIR"]),
