@@ -133,6 +133,13 @@ pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     paths
 }
 
+/// The paths of the table that decide what `git` runs in the repository of a folder.
+pub fn of_repository(folder: &Path) -> impl Iterator<Item = Protected> {
+    let rows = PROTECTED.iter().flat_map(|row| row.project.iter().map(move |name| (row, name)));
+    let rows = rows.filter(|(_, name)| name.starts_with(".git/"));
+    rows.map(move |(row, name)| Protected { path: folder.join(name), from: row.from, lock: row.lock })
+}
+
 /// The files that zsh reads in the folder of `ZDOTDIR`.
 const ZSH: [&str; 5] = [".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"];
 

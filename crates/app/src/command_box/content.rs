@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ollm_store::write_atomic;
 
+use super::gitlinks::KnownIndexes;
 use super::path_tree::{FileState, KnownFolders, file_state, is_settled};
 
 /// The largest file whose content is saved.
@@ -44,6 +45,8 @@ pub(super) struct KnownContents {
     bytes: u64,
     /// The same for folders on the way to protected paths.
     pub(super) folders: KnownFolders,
+    /// The same for the folders that indexes of repositories name.
+    pub(super) indexes: KnownIndexes,
 }
 
 impl KnownContents {
