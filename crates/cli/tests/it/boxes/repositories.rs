@@ -117,6 +117,20 @@ fn a_submodule_is_not_led_to_another_repository() {
     }
 }
 
+#[test]
+fn a_repository_without_a_working_tree_runs_nothing_that_a_command_has_set() {
+    let Some(lab) = scene() else { return };
+    outside(&lab, "git init -q --bare ../bare");
+    let bare = lab.root.join("bare");
+    let script = "git config core.pager ./evil; echo evil > hooks/post-receive; git config user.x y";
+    let mut command = lab.ollm(&["box", "--", "sh", "-c", script]);
+    command.current_dir(&bare);
+    let ran = crate::lab::finish(command, b"");
+    assert!(ran.stderr.contains("post-receive: Read-only file system"), "{ran:?}");
+    assert!(ran.stderr.contains("bare/config` is protected and was changed"), "{ran:?}");
+    assert!(!fs::read_to_string(bare.join("config")).unwrap().contains("evil"), "{ran:?}");
+}
+
 /// Parts of settings, from which texts are made that are settings in one reading and comments in another.
 const PARTS: [&str; 16] = [
     "[core]",
