@@ -220,7 +220,9 @@ pub(super) fn kernel_settings() -> impl Iterator<Item = PathBuf> {
 
 /// The places where a shell looks for our own program: what stands there runs in its place.
 pub(super) fn own_programs(projects: &[PathBuf], context: &AppContext) -> Vec<Protected> {
-    let folders = env::split_paths(context.search_path().unwrap_or_default()).filter(|folder| folder.is_absolute());
+    let folders = env::split_paths(context.search_path().unwrap_or_default());
+    // A shell finds nothing in a folder that it cannot look into.
+    let folders = folders.filter(|folder| folder.is_absolute() && folder.try_exists().is_ok());
     // One that is built in a project is built anew all the time.
     let others = folders.filter(|folder| !projects.iter().any(|project| folder.starts_with(project)));
     let programs = others.map(|folder| folder.join("ollm"));
