@@ -4,9 +4,13 @@
 //! (`compare`): missing files, files that ordinary work has to change, and files that this kernel cannot protect.
 
 mod compare;
+mod compared_path;
+mod content;
+mod gitlinks;
 mod inner_repositories;
 mod links;
 mod listing;
+mod modes;
 mod path_tree;
 mod places;
 mod undone;
@@ -27,8 +31,9 @@ use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
 use crate::guards::shelter;
-use compare::{Baseline, Hold, KnownContents};
-use inner_repositories::InnerRepositories;
+use compare::{Baseline, Hold};
+use content::KnownContents;
+use inner_repositories::{InnerRepositories, RepositoryPlaces};
 use links::{LinkedWay, linked_way};
 use listing::{ListedFolders, ListedStates, Listing};
 use path_tree::{BoxStamp, FileState, FoundPaths, KnownFolders, NodeId, PathTree, WatchedPath};
@@ -129,7 +134,7 @@ pub struct CommandBox {
     /// Folders whose entries decide which other paths are protected.
     listed: ListedFolders,
     projects: Vec<PathBuf>,
-    /// The folders of the repositories that the projects belong to.
+    /// The folders of the repositories that `git` finds in the projects and around them and the home, if they exist.
     repositories: Vec<PathBuf>,
     /// Our own folder.
     own: PathBuf,
@@ -183,23 +188,25 @@ impl CommandBox {
 
     /// A box with this policy in place of the configured one.
     pub fn by_policy(policy: BoxPolicy, context: &AppContext, config: &Config) -> CommandBox {
-        let protected = shelter(context).protected();
         let mut projects: Vec<PathBuf> = context.places.projects().map(Path::to_owned).collect();
         if projects.is_empty() {
             projects.push(context.cwd.clone());
         }
+        let mut protected = shelter(context).protected();
+        protected.extend(places::own_programs(&projects, context));
         let is_locked = |one: &&Protected| one.lock == Lock::Locked;
         let open = places::open_sockets(config);
-        let repository = |project: &PathBuf| project.join(".git");
+        let decide = protected.iter().filter(|one| one.path.ends_with("commondir"));
+        let repositories: Vec<PathBuf> = decide.filter_map(|one| one.path.parent().map(Path::to_owned)).collect();
         // A `.git` file in place of the folder names another repository.
-        let (leads, repository): (Vec<PathBuf>, Vec<PathBuf>) =
-            projects.iter().map(repository).partition(|path| path.is_file());
+        let (leads, pinned): (Vec<PathBuf>, Vec<PathBuf>) =
+            repositories.iter().filter(|path| path.ends_with(".git")).cloned().partition(|path| path.is_file());
         // What is below a folder that is writable as a whole is not held: that would be the home.
         let homes = || context.places.user_home.iter().chain([&context.places.home]);
         let holds_home = |project: &Path| homes().any(|home| home.starts_with(project));
         let mut rules = BoxRules {
             read_only: protected.iter().filter(is_locked).map(|one| one.path.clone()).chain(leads).collect(),
-            pinned: repository,
+            pinned,
             hidden: places::hidden_sockets(&open, context),
             whole: projects.iter().filter(|project| !holds_home(project)).cloned().collect(),
             ..BoxRules::default()
@@ -209,8 +216,6 @@ impl CommandBox {
             rules.secret = places::secrets(context);
             rules.writable = Some(places::writable(&projects, context));
         }
-        let leads = protected.iter().filter(|one| one.path.ends_with("commondir"));
-        let repositories = leads.filter_map(|one| one.path.parent().map(Path::to_owned)).collect();
         let own = context.places.home.clone();
         let mut watched: Vec<WatchedPath> = protected
             .into_iter()
@@ -363,9 +368,13 @@ impl CommandBox {
         self.repositories.iter().flat_map(|repository| ["modules", "worktrees"].map(|name| repository.join(name)))
     }
 
-    /// The inner repository folders that exist.
-    fn inner(&self, plan: &BoxPlan, found: &FoundPaths) -> Vec<PathBuf> {
-        self.inner_folders().filter(|folder| plan.tree.found(found, folder).is_some()).collect()
+    /// The places of inner repositories that exist.
+    fn inner(&self, plan: &BoxPlan, found: &FoundPaths) -> RepositoryPlaces {
+        let exists = |path: &Path| plan.tree.found(found, path).is_some();
+        let folders = self.inner_folders().filter(|folder| exists(folder)).collect();
+        let trees = self.repositories.iter().filter(|path| path.ends_with(".git") && exists(path));
+        let trees = trees.filter_map(|path| path.parent().map(Path::to_owned)).collect();
+        RepositoryPlaces { folders, trees }
     }
 
     /// The kernel box for the paths that were found.
@@ -410,6 +419,9 @@ fn make(rules: &BoxRules) -> KernelBox {
 
 fn weaker(full: &BoxError, notes: &[String]) -> String {
     let mut text = format!("{full}; Landlock takes its place");
+    if current_uid() == 0 {
+        text.push_str("; commands keep the privileges of root");
+    }
     for note in notes {
         let _ = write!(text, "; {note}");
     }

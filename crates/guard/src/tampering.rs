@@ -9,13 +9,14 @@ mod watch;
 
 use std::{
     cell::LazyCell,
+    collections::BTreeSet,
     ffi::OsStr,
     ops::Deref,
     path::{Path, PathBuf},
 };
 
-use ollm_protocol::protected::protected;
 pub use ollm_protocol::protected::{From, Lock, PROTECTED, Protected, Row, moved};
+use ollm_protocol::protected::{of_repository, protected};
 use ollm_protocol::{Event, Verdict};
 
 use crate::{
@@ -81,7 +82,11 @@ impl ProtectedPlaces {
             let lock = if elsewhere.contains(&path) { lock(&path) } else { Lock::Locked };
             Protected { path, from: From::Everybody, lock }
         });
-        protected(home.as_deref(), &projects).into_iter().chain(self.moved.iter().cloned()).chain(single).collect()
+        // `git` looks for a repository in every folder around.
+        let around = projects.iter().chain(&home).flat_map(|folder| folder.ancestors());
+        let around: BTreeSet<&Path> = around.filter(|folder| !projects.iter().any(|known| known == folder)).collect();
+        let table = protected(home.as_deref(), &projects).into_iter().chain(around.into_iter().flat_map(of_repository));
+        table.chain(self.moved.iter().cloned()).chain(single).collect()
     }
 
     /// Whether a field may name our own program, by its last part alone; of all files in a folder, by the folder.

@@ -62,15 +62,19 @@ const OTHERS: &[Row] = &[
         &[".ssh/known_hosts"],
         &[]) },
     Row { from: From::FileTools, ..row("what a login runs",
-        &[".bashrc", ".bashrc.d", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-          ".zprofile", ".zlogin", ".zlogout", ".zsh", ".config/zsh", ".kshrc", ".mkshrc", ".shrc", ".yashrc", ".yash_profile",
-          ".config/yash", ".cshrc", ".tcshrc", ".login", ".logout", ".config/fish/config.fish", ".config/fish/conf.d",
-          ".config/fish/functions", ".config/nushell/config.nu", ".config/nushell/env.nu", ".config/nushell/login.nu",
-          ".config/nushell/autoload", ".elvish/rc.elv", ".config/elvish/rc.elv", ".xonshrc", ".config/xonsh/rc.xsh",
-          ".config/xonsh/rc.d", ".cargo/env", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".config/autostart",
-          ".config/environment.d", ".config/systemd/user", ".local/share/systemd/user", ".ssh/authorized_keys", ".ssh/rc", ".ssh/config",
-          ".ssh/environment", ".ssh/id_rsa", ".ssh/id_ecdsa", ".ssh/id_ed25519", ".ssh/id_ecdsa_sk", ".ssh/id_ed25519_sk",
-          ".gitconfig", ".config/git/config"],
+        &[".bashrc", ".bashrc.d", ".bash_completion", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
+          ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh", ".config/zsh", ".kshrc",
+          ".mkshrc", ".shrc", ".yashrc", ".yash_profile", ".config/yash", ".cshrc", ".tcshrc", ".login", ".logout",
+          ".config/fish/config.fish", ".config/fish/conf.d", ".config/fish/functions",
+          ".local/share/fish/vendor_conf.d", ".config/nushell/config.nu", ".config/nushell/env.nu",
+          ".config/nushell/login.nu", ".config/nushell/autoload", ".local/share/nushell/vendor/autoload",
+          ".elvish/rc.elv", ".config/elvish/rc.elv", ".xonshrc", ".config/xonsh/rc.xsh", ".config/xonsh/rc.d",
+          ".config/powershell/profile.ps1", ".config/powershell/Microsoft.PowerShell_profile.ps1", ".cargo/env",
+          ".config/direnv/direnvrc", ".config/direnv/direnv.toml", ".local/share/direnv/allow",
+          ".local/state/mise/trusted-configs", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+          ".config/autostart", ".config/environment.d", ".config/systemd/user", ".local/share/systemd/user",
+          ".ssh/authorized_keys", ".ssh/rc", ".ssh/config", ".ssh/environment", ".ssh/id_rsa", ".ssh/id_ecdsa",
+          ".ssh/id_ed25519", ".ssh/id_ecdsa_sk", ".ssh/id_ed25519_sk", ".gitconfig", ".config/git/config"],
         &[]) },
 ];
 
@@ -127,6 +131,13 @@ pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
         }
     }
     paths
+}
+
+/// The paths of the table that decide what `git` runs in the repository of a folder.
+pub fn of_repository(folder: &Path) -> impl Iterator<Item = Protected> {
+    let rows = PROTECTED.iter().flat_map(|row| row.project.iter().map(move |name| (row, name)));
+    let rows = rows.filter(|(_, name)| name.starts_with(".git/"));
+    rows.map(move |(row, name)| Protected { path: folder.join(name), from: row.from, lock: row.lock })
 }
 
 /// The files that zsh reads in the folder of `ZDOTDIR`.

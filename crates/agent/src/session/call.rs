@@ -282,7 +282,7 @@ impl Session<'_> {
                 match tool.run(args, &mut bench) {
                     Ok(ToolOutcome { text, failed, change, notes, failure }) => {
                         for note in &notes {
-                            self.ports.show.show(&News::Status(note));
+                            self.ports.show.show(&News::Error(note));
                         }
                         Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change, failure }
                     }

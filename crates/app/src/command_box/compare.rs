@@ -1,32 +1,17 @@
 //! Compares protected files that the kernel could not protect, after a command: moves changes aside and restores the
 //! files.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use ollm_guard::{Lock, harmful_git_settings};
-use ollm_store::write_atomic;
+use ollm_guard::Lock;
 
-use super::path_tree::{
-    FileState, FoundPaths, KnownFolders, Look, NodeId, PathNode, PathTree, at, file_state, is_settled,
-};
-use super::undone::{Undone, UndoneChanges};
-
-/// The largest file whose content is saved.
-const LARGEST_FILE: u64 = 1 << 20;
-/// The limit for one protected path: bytes, files and folders, and nested folders.
-pub(super) const MOST: Budget = Budget { bytes: 16 << 20, entries: 5_000, depth: 100 };
-/// How deep the modes in a protected folder are recorded.
-const DEEPEST: usize = 8;
-/// How many changed versions of one file get a number.
-const MOST_ASIDE: usize = 1_000;
-const TOO_LARGE: &str = "it is too large to be kept";
+use super::compared_path::ComparedPath;
+use super::content::{Content, KnownContents, MOST, content, make_writable, may_change};
+use super::modes::{DEEPEST, Modes, note_modes, restore_modes};
+use super::path_tree::{FileState, FoundPaths, Look, NodeId, PathNode, PathTree, at, file_state};
+use super::undone::UndoneChanges;
 
 /// The state of protected paths before a command: one for each place in the tree.
 #[derive(Debug)]
@@ -58,66 +43,6 @@ pub(super) enum Hold {
     Content,
     /// Nothing.
     Nothing,
-}
-
-/// The modes of files and folders.
-type Modes = BTreeMap<PathBuf, u32>;
-
-/// A compared path.
-#[derive(Clone, Copy)]
-struct ComparedPath<'a> {
-    path: &'a Path,
-    lock: Lock,
-}
-
-/// The content of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    File {
-        bytes: Arc<[u8]>,
-        mode: u32,
-    },
-    Link(PathBuf),
-    Folder {
-        mode: u32,
-        entries: BTreeMap<OsString, Content>,
-    },
-    /// Too large to save, or neither file nor folder: only a change can be noticed.
-    Opaque(FileState),
-}
-
-/// The content of settled files at the time of reading. It is valid until the state of the file changes.
-#[derive(Debug, Default)]
-pub(super) struct KnownContents {
-    files: HashMap<PathBuf, (FileState, Arc<[u8]>)>,
-    bytes: u64,
-    /// The same for folders on the way to protected paths.
-    pub(super) folders: KnownFolders,
-}
-
-impl KnownContents {
-    fn get(&self, path: &Path, state: &FileState) -> Option<Arc<[u8]>> {
-        let (before, bytes) = self.files.get(path)?;
-        (before == state).then(|| Arc::clone(bytes))
-    }
-
-    /// Records the content of a settled file, within limits.
-    fn set(&mut self, path: &Path, state: FileState, bytes: Option<&Arc<[u8]>>) {
-        if let Some((_, old)) = self.files.remove(path) {
-            self.bytes -= old.len() as u64;
-        }
-        if let Some(bytes) = bytes.filter(|bytes| self.bytes + bytes.len() as u64 <= MOST.bytes) {
-            self.bytes += bytes.len() as u64;
-            self.files.insert(path.to_owned(), (state, Arc::clone(bytes)));
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    bytes: u64,
-    entries: usize,
-    depth: usize,
 }
 
 impl Baseline {
@@ -271,45 +196,6 @@ impl Baseline {
     }
 }
 
-/// Records the modes of a path and below it, within limits.
-fn note_modes(path: &Path, found: &fs::Metadata, depth: usize, modes: &mut Modes) {
-    if found.is_symlink() || modes.len() >= MOST.entries {
-        return;
-    }
-    modes.insert(path.to_owned(), found.mode() & 0o7777);
-    let entries = fs::read_dir(path).ok().filter(|_| found.is_dir() && depth > 0);
-    for entry in entries.into_iter().flatten().flatten() {
-        if let Ok(found) = entry.metadata() {
-            note_modes(&entry.path(), &found, depth - 1, modes);
-        }
-    }
-}
-
-/// Restores the modes of files and folders.
-fn restore_modes(path: &Path, found: &fs::Metadata, before: &Modes) -> Option<String> {
-    let changed = |path: &Path, found: &fs::Metadata| {
-        let before = before.get(path).filter(|_| !found.is_symlink())?;
-        (*before != found.mode() & 0o7777).then_some(*before)
-    };
-    let mut failed = None;
-    let mut any = false;
-    // A folder comes before its content, because a closed folder must be opened first.
-    for place in before.keys() {
-        let found = if place == path { Ok(found.clone()) } else { place.symlink_metadata() };
-        if let Some(mode) = found.ok().and_then(|found| changed(place, &found)) {
-            any = true;
-            failed = fs::set_permissions(place, Permissions::from_mode(mode)).err().or(failed);
-        }
-    }
-    let path = path.display();
-    any.then(|| match failed {
-        None => format!("the mode of `{path}` is protected and was changed by the command; it is restored"),
-        Some(error) => {
-            format!("the mode of `{path}` is protected and was changed by the command; it cannot be restored: {error}")
-        }
-    })
-}
-
 /// Whether this leads to a protected path and could be made to lead elsewhere.
 fn is_loose_lead(node: &PathNode, data: &fs::Metadata) -> bool {
     let leads = data.is_symlink() || is_git_file(node, data);
@@ -321,247 +207,11 @@ fn is_git_file(node: &PathNode, data: &fs::Metadata) -> bool {
     data.is_file() && node.path.ends_with(".git")
 }
 
-impl ComparedPath<'_> {
-    /// Moves aside a path that appeared; if a new link leads to it, moves the link.
-    fn appeared(self, now: &Content, link: Option<&Path>, undone: &UndoneChanges) -> Option<String> {
-        if self.is_new_repository(now) {
-            return self.new_hosts(None, now);
-        }
-        let path = self.path.display();
-        Some(match undone.undo(link.unwrap_or(self.path), None, Some(now)) {
-            Ok(Undone::Aside(aside)) => format!(
-                "`{path}` is protected and was made by the command; it is now `{}`, where nothing reads it",
-                aside.display()
-            ),
-            Ok(_) => return None,
-            Err(error) => {
-                format!("`{path}` is protected and was made by the command; it cannot be moved aside: {error}")
-            }
-        })
-    }
-
-    /// Restores the earlier content.
-    fn restore(self, before: &Content, now: Option<Content>, undone: &UndoneChanges) -> Option<String> {
-        if now.as_ref() == Some(before) {
-            return None;
-        }
-        if self.is_ordinary(before, now.as_ref()) {
-            return now.and_then(|now| self.new_hosts(Some(before), &now));
-        }
-        let path = self.path.display();
-        Some(match undone.undo(self.path, Some(before), now.as_ref()) {
-            Ok(Undone::Restored(Some(aside))) => format!(
-                "`{path}` is protected and was changed by the command; it is restored, and the changed one is `{}`",
-                aside.display()
-            ),
-            Ok(Undone::Restored(None)) => {
-                format!("`{path}` is protected and was removed by the command; it is restored")
-            }
-            Ok(Undone::Aside(aside)) => format!(
-                "`{path}` is protected and was changed by two commands at the same time; it is now `{}`, where nothing reads it",
-                aside.display()
-            ),
-            Ok(Undone::Already) => return None,
-            Err(error) => {
-                format!("`{path}` is protected and was changed by the command; it cannot be restored: {error}")
-            }
-        })
-    }
-
-    /// Whether `git init` made this: settings that run nothing, and hooks that are only examples.
-    fn is_new_repository(self, now: &Content) -> bool {
-        let empty = Content::File { bytes: Arc::default(), mode: 0 };
-        match now {
-            Content::Folder { .. } => self.path.ends_with(".git/hooks") && now.has_examples_only(),
-            now => self.is_ordinary(&empty, Some(now)),
-        }
-    }
-
-    /// Whether a file that ordinary work must change was changed in an ordinary way.
-    fn is_ordinary(self, before: &Content, now: Option<&Content>) -> bool {
-        let (Lock::Compared, Content::File { bytes: before, .. }, Some(Content::File { bytes: now, .. })) =
-            (self.lock, before, now)
-        else {
-            return false;
-        };
-        let (before, now) = (String::from_utf8_lossy(before), String::from_utf8_lossy(now));
-        if self.is_known_hosts() {
-            // A new host may be added; the key of a known host must not change.
-            return before.lines().all(|line| now.lines().any(|other| other == line));
-        }
-        harmful_git_settings(&before, &now).is_empty()
-    }
-
-    /// Reports that `ssh` trusts more hosts than before.
-    fn new_hosts(self, before: Option<&Content>, now: &Content) -> Option<String> {
-        let lines = |content: &Content| match content {
-            Content::File { bytes, .. } => String::from_utf8_lossy(bytes).lines().count(),
-            _ => 0,
-        };
-        let added = lines(now).saturating_sub(before.map_or(0, lines));
-        let told = || format!("`{}` has {added} new lines: `ssh` trusts further hosts", self.path.display());
-        (self.is_known_hosts() && added > 0).then(told)
-    }
-
-    fn is_known_hosts(self) -> bool {
-        self.path.file_name().is_some_and(|name| name == "known_hosts")
-    }
-}
-
-pub(super) fn may_change(folder: &Path) -> bool {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
-}
-
-/// The content of this file, link or folder.
-pub(super) fn content(path: &Path, found: &fs::Metadata, budget: &mut Budget, known: &mut KnownContents) -> Content {
-    let state = file_state(found);
-    let opaque = Content::Opaque(state);
-    if budget.entries == 0 {
-        return opaque;
-    }
-    budget.entries -= 1;
-    let mode = found.mode() & 0o7777;
-    if found.is_symlink() {
-        return fs::read_link(path).map_or(opaque, Content::Link);
-    }
-    if found.is_dir() {
-        let Some(list) = fs::read_dir(path).ok().filter(|_| budget.depth > 0) else { return opaque };
-        budget.depth -= 1;
-        let entry = |entry: fs::DirEntry| {
-            let found = entry.metadata().ok()?;
-            Some((entry.file_name(), content(&entry.path(), &found, budget, known)))
-        };
-        let entries = list.flatten().filter_map(entry).collect();
-        budget.depth += 1;
-        return Content::Folder { mode, entries };
-    }
-    if !found.is_file() || found.len() > LARGEST_FILE.min(budget.bytes) {
-        return opaque;
-    }
-    budget.bytes -= found.len();
-    if let Some(bytes) = known.get(path, &state) {
-        return Content::File { bytes, mode };
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    let Ok(_) = read else { return opaque };
-    let bytes: Arc<[u8]> = bytes.into();
-    known.set(path, state, is_settled(found).then_some(&bytes));
-    Content::File { bytes, mode }
-}
-
-/// Restores the earlier content of a path, and moves its present content aside. In a folder that held too much, it does
-/// so for each entry.
-pub(super) fn put_back(path: &Path, before: &Content, now: Option<&Content>) -> io::Result<Option<PathBuf>> {
-    if before.is_whole() {
-        let aside = now.map(|_| set_aside(path)).transpose()?;
-        if let Some(folder) = path.parent() {
-            make_folder(folder)?;
-        }
-        write(path, before)?;
-        return Ok(aside);
-    }
-    let Content::Folder { entries: before, mode } = before else { return Err(io::Error::other(TOO_LARGE)) };
-    let now = match now {
-        Some(Content::Folder { entries, .. }) => entries,
-        Some(_) => {
-            set_aside(path)?;
-            &BTreeMap::new()
-        }
-        None => &BTreeMap::new(),
-    };
-    make_folder(path)?;
-    let (mut aside, mut failed) = (None, None);
-    for (name, before) in before.iter().filter(|(name, before)| now.get(*name) != Some(before)) {
-        match put_back(&path.join(name), before, now.get(name)) {
-            Ok(moved) => aside = moved.or(aside),
-            Err(error) => failed = Some(io::Error::other(format!("`{}` in it: {error}", Path::new(name).display()))),
-        }
-    }
-    for name in now.keys().filter(|name| !before.contains_key(*name)) {
-        aside = Some(set_aside(&path.join(name))?);
-    }
-    fs::set_permissions(path, Permissions::from_mode(*mode))?;
-    failed.map_or(Ok(aside), Err)
-}
-
-/// Makes a writable folder. Moves a file aside that is in its place, or in the place of a folder around it.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let there = folder.ancestors().find(|place| place.symlink_metadata().is_ok());
-    if let Some(file) = there.filter(|place| !place.is_dir()) {
-        set_aside(file)?;
-    }
-    fs::create_dir_all(folder)?;
-    make_writable(folder);
-    Ok(())
-}
-
-/// Makes a folder of ours writable that a command closed; returns whether that was needed.
-pub(super) fn make_writable(folder: &Path) -> bool {
-    const OWN: u32 = 0o700;
-    let mode = fs::metadata(folder).ok().filter(fs::Metadata::is_dir).map(|data| data.mode() & 0o7777);
-    let closed = mode.filter(|mode| mode & OWN != OWN);
-    closed.is_some_and(|mode| fs::set_permissions(folder, Permissions::from_mode(mode | OWN)).is_ok())
-}
-
-impl Content {
-    /// Whether it is a folder of hooks as `git` makes it: with examples only, which do not run.
-    pub(super) fn has_examples_only(&self) -> bool {
-        let is_example = |(name, content): (&OsString, &Content)| {
-            Path::new(name).extension().is_some_and(|last| last == "sample") && matches!(content, Content::File { .. })
-        };
-        matches!(self, Content::Folder { entries, .. } if entries.iter().all(is_example))
-    }
-
-    fn is_whole(&self) -> bool {
-        match self {
-            Content::File { .. } | Content::Link(_) => true,
-            Content::Folder { entries, .. } => entries.values().all(Content::is_whole),
-            Content::Opaque(_) => false,
-        }
-    }
-}
-
-fn write(path: &Path, content: &Content) -> io::Result<()> {
-    match content {
-        Content::File { bytes, mode } => {
-            write_atomic(path, bytes).map_err(io::Error::other)?;
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-        Content::Link(target) => symlink(target, path),
-        Content::Folder { mode, entries } => {
-            fs::create_dir(path)?;
-            for (name, content) in entries {
-                write(&path.join(name), content)?;
-            }
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-        Content::Opaque(_) => Err(io::Error::other("its content was not kept")),
-    }
-}
-
-/// Renames a path to a name that no program reads.
-pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    let (name, folder) = path.file_name().zip(path.parent()).ok_or(io::ErrorKind::InvalidInput)?;
-    make_writable(folder);
-    // A command can take all names that it can guess, so the name is random.
-    let unknown =
-        std::iter::repeat_with(|| RandomState::new().build_hasher().finish()).map(|number| format!("{number:016x}"));
-    for suffix in (1..=MOST_ASIDE).map(|number| number.to_string()).chain(unknown.take(MOST_ASIDE)) {
-        let mut aside = name.to_owned();
-        aside.push(format!(".set-aside-{suffix}"));
-        let aside = folder.join(aside);
-        if aside.symlink_metadata().is_err() {
-            fs::rename(path, &aside)?;
-            return Ok(aside);
-        }
-    }
-    Err(io::Error::other("too many changed versions of it are there; remove them"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
     use super::super::path_tree::WatchedPath;
     use super::*;
 
@@ -659,10 +309,12 @@ mod tests {
         let remote = format!("{plain}[remote \"origin\"]\n\turl = /srv/x.git\n");
         scene.write(".git/config", &remote);
         assert_eq!(baseline.restore(), Vec::<String>::new());
-        let baseline = scene.baseline(&[(".git/config", lock)]);
-        scene.write(".git/config", &format!("{remote}[core]\n\thooksPath = /tmp/evil\n"));
-        assert_eq!(baseline.restore().len(), 1);
-        assert_eq!(scene.read(".git/config"), Some(remote));
+        for evil in ["[core]\n\thooksPath = /tmp/evil\n", "[alias]\n\tst = rebase -x ./evil\n"] {
+            let baseline = scene.baseline(&[(".git/config", lock)]);
+            scene.write(".git/config", &format!("{remote}{evil}"));
+            assert_eq!(baseline.restore().len(), 1, "{evil}");
+            assert_eq!(scene.read(".git/config").as_ref(), Some(&remote), "{evil}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Protects the repositories inside a repository: of submodules (`modules`) and of other working trees (`worktrees`).
+//! Protects the repositories inside a repository: of submodules (`modules`), of other working trees (`worktrees`), and those
+//! that its index has as folders, which `git status` enters.
 //!
 //! Ordinary work makes, moves and removes them, so none of them is mounted. A comparison covers everything that decides
 //! which programs `git` runs: hooks, settings, the file that leads to the repository with the hooks, and the files that
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use ollm_guard::harmful_git_settings;
 
-use super::compare::{Content, KnownContents, MOST, content, make_writable};
+use super::content::{Content, KnownContents, MOST, content, make_writable};
+use super::gitlinks::gitlinks;
 use super::path_tree::file_state;
 use super::undone::{Undone, UndoneChanges};
 
@@ -23,6 +25,15 @@ const DEEPEST: usize = 8;
 
 /// The deciding files of each repository.
 type Repositories = BTreeMap<PathBuf, BTreeMap<&'static str, Content>>;
+
+/// Where inner repositories are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RepositoryPlaces {
+    /// The folders of repositories that hold others.
+    pub(super) folders: Vec<PathBuf>,
+    /// The working trees, whose indexes name others.
+    pub(super) trees: Vec<PathBuf>,
+}
 
 /// The inner repositories before a command.
 #[derive(Debug)]
@@ -43,20 +54,20 @@ struct FoundRepositories {
 }
 
 impl InnerRepositories {
-    /// Saves the deciding files of the repositories in these existing folders.
-    pub(super) fn take(folders: &[PathBuf], known: &mut KnownContents) -> InnerRepositories {
+    /// Saves the deciding files of the repositories in these existing places.
+    pub(super) fn take(places: &RepositoryPlaces, known: &mut KnownContents) -> InnerRepositories {
         let open = |folder: &Path| fs::read_dir(folder).ok();
-        InnerRepositories { before: Search::new(&open, known).found(folders, &Repositories::new()) }
+        InnerRepositories { before: Search::new(&open, known).found(places, None) }
     }
 
     /// Restores every change that makes `git` run something, and reports it. Removed files stay removed.
     pub(super) fn restore(
         &self,
-        folders: &[PathBuf],
+        places: &RepositoryPlaces,
         known: &mut KnownContents,
         undone: &UndoneChanges,
     ) -> Vec<String> {
-        let now = Search::new(&open, known).found(folders, &self.before.repositories);
+        let now = Search::new(&open, known).found(places, Some(&self.before.repositories));
         let (empty, mut changes) = (BTreeMap::new(), Vec::new());
         // Links come first: a link that was changed leads to files of others.
         let is_other = |link: &(&PathBuf, &Content)| self.before.links.get(link.0) != Some(link.1);
@@ -99,7 +110,7 @@ impl InnerRepositories {
                 Ok(Undone::Already) => return None,
                 Err(error) => format!("that cannot be undone: {error}"),
             };
-            Some(format!("`{}` decides what `git` runs and was changed by the command; {done}", path.display()))
+            Some(format!("`{}` decides what `git` runs since this command; {done}", path.display()))
         });
         let unseen = now.unseen.iter().filter(|folder| !self.before.unseen.contains(folder)).map(|folder| {
             let folder = folder.display();
@@ -161,6 +172,12 @@ fn lead_content(lead: &Path, known: &mut KnownContents) -> Option<Content> {
     })
 }
 
+/// The repository of a working tree.
+fn repository_of(tree: &Path, known: &mut KnownContents) -> Option<PathBuf> {
+    let path = tree.join(".git");
+    if path.is_dir() { Some(path) } else { named_repository(&path, &lead_content(&path, known)?) }
+}
+
 /// The repository that such a file names.
 fn named_repository(lead: &Path, content: &Content) -> Option<PathBuf> {
     let Content::File { bytes, .. } = content else { return None };
@@ -184,22 +201,65 @@ impl<'a> Search<'a> {
         Search { open, known, found: FoundRepositories::default(), left: MOST_FOLDERS, is_whole: true }
     }
 
-    /// What is in these folders. However much there is, those that were there before are looked at.
-    fn found(mut self, folders: &[PathBuf], before: &Repositories) -> FoundRepositories {
-        for repository in before.keys().filter(|path| path.is_dir()) {
+    /// What is in these places. However much there is, those that were there before are looked at.
+    fn found(mut self, places: &RepositoryPlaces, before: Option<&Repositories>) -> FoundRepositories {
+        for repository in before.into_iter().flat_map(Repositories::keys).filter(|path| path.is_dir()) {
             self.add(repository);
         }
-        for folder in folders {
+        for folder in &places.folders {
             (self.left, self.is_whole) = (MOST_FOLDERS, true);
             self.look_in(folder, DEEPEST);
             self.found.unseen.extend((!self.is_whole).then(|| folder.clone()));
         }
-        let leads = self.found.repositories.iter().filter_map(|(repository, decides)| lead(repository, decides));
-        for lead in leads.collect::<Vec<_>>() {
+        let mut leads = Vec::new();
+        for tree in &places.trees {
+            (self.left, self.is_whole) = (MOST_FOLDERS, true);
+            self.enter(tree, DEEPEST, before.is_none(), &mut leads);
+            self.found.unseen.extend((!self.is_whole).then(|| tree.clone()));
+        }
+        leads.extend(self.found.repositories.iter().filter_map(|(repository, decides)| lead(repository, decides)));
+        for lead in leads {
             let content = lead_content(&lead, self.known).filter(|content| !matches!(content, Content::Opaque(_)));
             self.found.leads.extend(content.map(|content| (lead, content)));
         }
         self.found
+    }
+
+    /// Looks at the repositories that `git status` enters from a working tree. Only before a command, `.git` files may
+    /// lead anywhere: the person made them.
+    fn enter(&mut self, tree: &Path, depth: usize, leads_anywhere: bool, leads: &mut Vec<PathBuf>) {
+        let Some(repository) = repository_of(tree, self.known) else { return };
+        let Some(links) = gitlinks(&repository, &mut self.known.indexes) else {
+            self.is_whole = false;
+            return;
+        };
+        for link in links {
+            let inner = tree.join(&link);
+            let is_linked = |folder: &Path| folder.is_symlink();
+            if !inner.join(".git").exists() || inner.ancestors().take(link.components().count()).any(is_linked) {
+                continue;
+            }
+            if depth == 0 || self.left == 0 {
+                self.is_whole = false;
+                return;
+            }
+            self.left -= 1;
+            let path = inner.join(".git");
+            if path.is_dir() && !path.is_symlink() {
+                self.add(&path);
+                self.look_in(&path.join("modules"), depth - 1);
+            } else {
+                let named = repository_of(&inner, self.known).filter(|_| leads_anywhere);
+                let is_known = |named: &PathBuf| {
+                    self.found.repositories.keys().any(|known| known.canonicalize().is_ok_and(|known| known == *named))
+                };
+                if let Some(repository) = named.filter(|named| !is_known(named)) {
+                    self.add(&repository);
+                }
+                leads.push(path);
+            }
+            self.enter(&inner, depth - 1, leads_anywhere, leads);
+        }
     }
 
     fn look_in(&mut self, folder: &Path, depth: usize) {
@@ -276,11 +336,12 @@ mod tests {
 
         /// The notes after a change.
         fn notes(&self, change: impl FnOnce(&Scene)) -> Vec<String> {
-            let folders = ["modules", "worktrees"].map(|name| self.0.path().join(name));
+            let folders = ["modules", "worktrees"].map(|name| self.0.path().join(name)).into();
+            let places = RepositoryPlaces { folders, ..RepositoryPlaces::default() };
             let mut known = KnownContents::default();
-            let inner = InnerRepositories::take(&folders, &mut known);
+            let inner = InnerRepositories::take(&places, &mut known);
             change(self);
-            inner.restore(&folders, &mut known, &UndoneChanges::default())
+            inner.restore(&places, &mut known, &UndoneChanges::default())
         }
     }
 

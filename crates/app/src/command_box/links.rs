@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::compare::may_change;
+use super::content::may_change;
 
 /// The kernel's limit of links in one path.
 const MOST_LINKS: usize = 40;

@@ -1,11 +1,13 @@
 //! Paths that a box handles besides the protected files: sockets that lead out of it, secrets, caches.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::Config;
+use ollm_guard::{From, Lock, Protected};
 use ollm_process::find_program;
 use ollm_store::current_uid;
 use ollm_trust::DEVICES;
@@ -34,7 +36,7 @@ pub(super) const SOCKETS: &[SocketOwner] = &[
     socket("podman", &["/run/podman", "RUN/podman"], &["CONTAINER_HOST"]),
     socket("containerd", &["/run/containerd", "RUN/containerd"], &["CONTAINERD_ADDRESS"]),
     socket("systemd", &["RUN/systemd", "/run/systemd/private"], &[]),
-    socket("bus", &["RUN/bus", "/run/dbus/system_bus_socket"], &["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"]),
+    socket("bus", &["RUN/bus", "RUN/at-spi", "/run/dbus/system_bus_socket"], &["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS"]),
     socket("tmux", &["TMP/tmux-UID"], &["TMUX"]),
     socket("screen", &["/run/screen", "TMP/screens", "~/.screen"], &["SCREENDIR"]),
     socket("zellij", &["RUN/zellij", "TMP/zellij-UID"], &["ZELLIJ_SOCKET_DIR"]),
@@ -214,6 +216,17 @@ pub(super) fn kernel_settings() -> impl Iterator<Item = PathBuf> {
     let paths: &[&str] =
         if current_uid() == 0 { &["/proc/sys", "/proc/sysrq-trigger", "/sys"] } else { &["/sys/fs/cgroup"] };
     paths.iter().map(PathBuf::from)
+}
+
+/// The places where a shell looks for our own program: what stands there runs in its place.
+pub(super) fn own_programs(projects: &[PathBuf], context: &AppContext) -> Vec<Protected> {
+    let folders = env::split_paths(context.search_path().unwrap_or_default());
+    // A shell finds nothing in a folder that it cannot look into.
+    let folders = folders.filter(|folder| folder.is_absolute() && folder.try_exists().is_ok());
+    // One that is built in a project is built anew all the time.
+    let others = folders.filter(|folder| !projects.iter().any(|project| folder.starts_with(project)));
+    let programs = others.map(|folder| folder.join("ollm"));
+    programs.map(|path| Protected { path, from: From::Everybody, lock: Lock::Locked }).collect()
 }
 
 /// The files in our own folder that people write and that other sessions do not change during a command.

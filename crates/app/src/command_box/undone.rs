@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ollm_store::{Bounds, Digest, Hasher, RotatingLog, digest_bytes};
 use serde_json::{Value, json};
 
-use super::compare::{Content, put_back, set_aside};
+use super::content::{Content, put_back, set_aside};
 
 const BOUNDS: Bounds = Bounds { file: 64 << 10, files: 2 };
 

@@ -157,16 +157,18 @@ fn a_refusal_is_explained_to_who_reads_the_errors_of_a_command() {
 fn what_appears_is_moved_aside_and_told_to_the_model_and_the_person() {
     // Backwards, so that the guards find no name in it.
     let evil = "python3 -c \"import os; d=os.path.expanduser('edualc./~'[::-1]); os.makedirs(d, exist_ok=True); open(os.path.join(d,'nosj.lacol.sgnittes'[::-1]),'w').write('evil')\"";
-    let lab = lab(&[call("shell", json!({"command": evil})), text("done")]);
-    protect(&lab);
-    let ran = run(&lab, &["--approval", "yolo"]);
-    assert_intact(&lab, evil);
-    assert_eq!(
-        fs::read_to_string(lab.home.join(".claude/settings.local.json.set-aside-1")).ok().as_deref(),
-        Some("evil"),
-        "{ran:?}"
-    );
-    assert!(ran.stderr.contains("is protected and was made by the command"), "{ran:?}");
+    for form in [&[][..], &["--json"]] {
+        let lab = lab(&[call("shell", json!({"command": evil})), text("done")]);
+        protect(&lab);
+        let ran = run(&lab, &[&["--approval", "yolo"], form].concat());
+        assert_intact(&lab, evil);
+        assert_eq!(
+            fs::read_to_string(lab.home.join(".claude/settings.local.json.set-aside-1")).ok().as_deref(),
+            Some("evil"),
+            "{ran:?}"
+        );
+        assert!(ran.stderr.contains("is protected and was made by the command"), "{ran:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Where the repository of a project is, if a file leads there: a working tree of another one, or a submodule.
+//! Where the repository of a project is, if it is not in its `.git`: a file leads there from a working tree of another one
+//! and from a submodule, and one without a working tree is the project itself.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,16 @@ const DECIDE: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
 
 /// What decides in the repository of a project that is somewhere else.
 pub(super) fn elsewhere(project: &Path) -> Vec<PathBuf> {
-    let Some(own) = named(&project.join(".git"), "gitdir:", project) else { return Vec::new() };
+    let own = named(&project.join(".git"), "gitdir:", project);
+    let Some(own) = own.or_else(|| is_bare(project).then(|| project.to_owned())) else { return Vec::new() };
     let shared = named(&own.join("commondir"), "", &own);
     let repositories = std::iter::once(own).chain(shared);
     repositories.flat_map(|repository| DECIDE.iter().map(move |name| path::join(&repository, name))).collect()
+}
+
+/// Whether a folder is a repository, by what `git` looks for.
+fn is_bare(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
 }
 
 /// The folder that a small file names behind a word, from a folder on.

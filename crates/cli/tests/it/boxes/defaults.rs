@@ -254,6 +254,9 @@ fn a_server_of_a_project_is_in_a_box_by_its_permissions() {
         asked.contains("writes a temporary folder of its own, allowed, never what is protected; no network"),
         "{asked}"
     );
+    // Where something in the project is protected, it needs more of the kernel.
+    let told = start(Some(json!({"write": ["."], "net": true})));
+    assert!(lab.project.join("mark").exists(), "{told}");
 }
 
 /// Runs a program where the kernel knows no Landlock.

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use super::{boxed, guarded, is_whole, without_namespaces};
-use crate::lab::Lab;
+use crate::lab::{Lab, OLLM};
 
 /// The files that a script changed, of those that are read behind links.
 fn read(lab: &Lab, name: &str) -> Option<String> {
@@ -77,4 +78,24 @@ fn where_the_kernel_holds_nothing_in_the_project_what_a_link_leads_to_is_compare
     symlink("../shared/settings.json", lab.project.join(".claude/settings.json")).unwrap();
     let Some(ran) = without_namespaces(&lab, "echo evil > shared/settings.json") else { return };
     assert_eq!(read(&lab, "project/.claude/settings.json").as_deref(), Some("mine"), "{ran:?}");
+}
+
+#[test]
+fn the_program_that_a_shell_finds_by_our_name_stays_ours() {
+    let lab = guarded();
+    let (earlier, linked) = (lab.root.join("tools/earlier"), lab.root.join("tools/linked"));
+    for folder in [&earlier, &linked] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    symlink(OLLM, linked.join("ollm")).unwrap();
+    let path = format!("{}:{}:{}", earlier.display(), linked.display(), std::env::var("PATH").unwrap());
+    let lab = lab.set("PATH", &path);
+    if !is_whole(&lab) {
+        return;
+    }
+    let script =
+        "cd ../tools; echo evil > earlier/ollm; ln -sfn /bin/true linked/ollm; rm -f linked/ollm; mv linked x; true";
+    let ran = boxed(&lab, &["sh", "-c", script]);
+    assert_eq!(fs::read_link(linked.join("ollm")).unwrap(), Path::new(OLLM), "{ran:?}");
+    assert!(!earlier.join("ollm").exists() && earlier.join("ollm.set-aside-1").exists(), "{ran:?}");
 }

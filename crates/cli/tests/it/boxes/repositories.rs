@@ -108,13 +108,27 @@ fn a_submodule_is_not_led_to_another_repository() {
         format!("mv .git/modules/sub .git/x; {evil}; ln -s ../../other/.git .git/modules/sub"),
     ] {
         let ran = shell(&lab, &attack);
-        assert!(ran.stderr.contains("decides what `git` runs and was changed by the command"), "{attack}: {ran:?}");
+        assert!(ran.stderr.contains("decides what `git` runs since this command"), "{attack}: {ran:?}");
         // A link that was moved aside leaves nothing behind it.
         outside(
             &lab,
             "git status > /dev/null 2>&1 || true; git -C sub status > /dev/null 2>&1 || true; test ! -e evil.ran",
         );
     }
+}
+
+#[test]
+fn a_repository_without_a_working_tree_runs_nothing_that_a_command_has_set() {
+    let Some(lab) = scene() else { return };
+    outside(&lab, "git init -q --bare ../bare");
+    let bare = lab.root.join("bare");
+    let script = "git config core.pager ./evil; echo evil > hooks/post-receive; git config user.x y";
+    let mut command = lab.ollm(&["box", "--", "sh", "-c", script]);
+    command.current_dir(&bare);
+    let ran = crate::lab::finish(command, b"");
+    assert!(ran.stderr.contains("post-receive: Read-only file system"), "{ran:?}");
+    assert!(ran.stderr.contains("bare/config` is protected and was changed"), "{ran:?}");
+    assert!(!fs::read_to_string(bare.join("config")).unwrap().contains("evil"), "{ran:?}");
 }
 
 /// Parts of settings, from which texts are made that are settings in one reading and comments in another.
@@ -151,6 +165,60 @@ proptest! {
             let harmful = ollm_guard::harmful_git_settings("", &text);
             prop_assert!(harmful.iter().any(|key| key == "core.fsmonitor"), "{text:?}: {harmful:?}");
         }
+    }
+}
+
+#[test]
+fn what_git_status_enters_runs_nothing_that_a_command_has_set() {
+    let forms = ["", "index.version 4", "core.splitIndex true", "sha256"];
+    for form in forms {
+        let Some(lab) = scene() else { return };
+        let format = if form == "sha256" { form } else { "sha1" };
+        outside(&lab, &format!("git init -q --object-format={format} .; git commit -q --allow-empty -m one"));
+        if form.contains(' ') {
+            outside(&lab, &format!("git config {form}"));
+        }
+        let make = format!(
+            "init() {{ git init -q --object-format={format} $1; git -C $1 commit -q --allow-empty -m one; }}
+            evil() {{ git -C $1 config core.fsmonitor \"touch $PWD/ran; false\"; }}
+            for n in $(seq 9); do echo > a$n; done; git add .; init sub; init sub/deep; git -C sub add deep; evil sub/deep
+            init other; mv other/.git evil; git config --file evil/config core.fsmonitor \"touch $PWD/ran; false\"
+            echo 'gitdir: ../evil' > other/.git; git add sub other 2> /dev/null; git commit -qm two; evil sub"
+        );
+        let ran = shell(&lab, &make);
+        assert_eq!(ran.stderr.matches("decides what `git` runs since this command").count(), 3, "{form}: {ran:?}");
+        outside(&lab, "rm -f ran; git status > status 2>&1 || true; test ! -e ran");
+        // What the person has made stays, and a command changes nothing of it.
+        outside(&lab, "git init -q --object-format=$(git rev-parse --show-object-format) other");
+        outside(
+            &lab,
+            "git -C other config core.fsmonitor mine; git -C other commit -q --allow-empty -m one; git add other",
+        );
+        let ran = shell(
+            &lab,
+            "echo x >> a1; git add a1; git -C other config core.pager ./evil; git -C other config user.x y",
+        );
+        assert_eq!(ran.stderr.matches("it is restored").count(), 1, "{form}: {ran:?}");
+        let settings = fs::read_to_string(lab.project.join("other/.git/config")).unwrap();
+        assert!(settings.contains("mine") && !settings.contains("evil"), "{form}: {settings}");
+    }
+}
+
+#[test]
+fn a_repository_around_the_project_and_in_the_home_runs_nothing_that_a_command_has_set() {
+    let Some(lab) = scene() else { return };
+    let ran = shell(&lab, "git init -q ~; git init -q ..; git -C ~ config user.x y");
+    assert_eq!(ran.stderr, "", "{ran:?}");
+    for folder in ["..", "~"] {
+        let ran = shell(
+            &lab,
+            &format!("git -C {folder} config core.fsmonitor ./evil; echo evil > {folder}/.git/hooks/pre-commit; true"),
+        );
+        assert!(ran.stderr.contains(".git/config` is protected and was changed"), "{ran:?}");
+        assert!(ran.stderr.contains("pre-commit: Read-only file system"), "{ran:?}");
+        let ran = shell(&lab, &format!("rm -rf {folder}/.git; git init -q evil; mv evil/.git {folder}; true"));
+        outside(&lab, &format!("test -d {folder}/.git/hooks; ! grep evil {folder}/.git/config"));
+        assert!(ran.stderr.contains("busy") || ran.stderr.contains("Read-only"), "{ran:?}");
     }
 }
 

@@ -112,8 +112,10 @@ pub fn harmful_git_settings(before: &str, after: &str) -> Vec<String> {
     let new = settings_file::pairs(after).into_iter().filter(|pair| !known.contains(pair));
     let harmful = new.filter(|(key, value)| {
         let name = key.to_ascii_lowercase();
-        // Other readers than `git` may make something of what is no setting.
-        matches!(name.as_str(), "core.hookspath" | settings_file::UNREADABLE)
+        // An alias of a repository takes the place of the person's own. Other readers than `git` may make something of
+        // what is no setting.
+        name.starts_with("alias.")
+            || matches!(name.as_str(), "core.hookspath" | settings_file::UNREADABLE)
             || runs(&Field::literal(key.as_str()), &Field::literal(value.as_str()))
     });
     harmful.map(|(key, _)| key).collect()

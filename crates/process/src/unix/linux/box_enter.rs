@@ -8,6 +8,9 @@ use super::box_filter::SystemCallFilter;
 use super::box_mounts::enter;
 use super::box_watch::WatchEntry;
 
+/// How many files it needs at most.
+pub(super) const BOX_FILES: usize = 4;
+
 /// The parts of a box, by their file descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoxEntry<'a> {
@@ -25,9 +28,9 @@ pub(super) struct BoxEntry<'a> {
 
 impl BoxEntry<'_> {
     /// The file descriptors that it needs.
-    pub(super) fn files(&self) -> impl Iterator<Item = RawFd> {
-        let namespaces = self.namespaces.into_iter().flat_map(|(user, mount)| [user, mount]);
-        namespaces.chain(self.rules).chain(self.watch.map(|watch| watch.line))
+    pub(super) fn files(&self) -> [Option<RawFd>; BOX_FILES] {
+        let (user, mount) = self.namespaces.unzip();
+        [user, mount, self.rules, self.watch.map(|watch| watch.line)]
     }
 
     /// Joins the namespaces. After this, the working directory is the root of the box.

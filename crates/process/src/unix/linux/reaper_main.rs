@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::read;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::box_enter::BOX_FILES;
 use super::clear_cmdline::clear_cmdline;
 use super::files::keep_only;
 use super::guard::spare;
@@ -93,8 +94,9 @@ unsafe fn settle(context: &ReaperContext<'_>) {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT as c_ulong);
         let [stdin, stdout, stderr] = context.plan.files;
         // If this process was started without standard streams, none of these files has such a number.
-        let mut kept = [context.line, stdin, stdout, stderr, stdin, stdin, stdin];
-        for (place, file) in kept.iter_mut().skip(4).zip(context.plan.box_files()) {
+        let mut kept = [stdin; 4 + BOX_FILES];
+        let files = [context.line, stdin, stdout, stderr].into_iter().chain(context.plan.box_files());
+        for (place, file) in kept.iter_mut().zip(files) {
             *place = file;
         }
         keep_only(&mut kept);

@@ -145,7 +145,7 @@ pub(super) struct Plan<'a> {
 impl Plan<'_> {
     /// The files that the program needs to enter its box.
     pub(super) fn box_files(&self) -> impl Iterator<Item = RawFd> {
-        self.box_entry.iter().flat_map(BoxEntry::files)
+        self.box_entry.iter().flat_map(BoxEntry::files).flatten()
     }
 }
 
