@@ -96,7 +96,7 @@ pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
 pub use provider::ollama::{ModelDetails, ModelEntry, Ollama, PullProgress, ollama_url};
 pub use provider::openai::OpenAi;
-pub use provider::protocol::Connection;
+pub use provider::protocol::{Connection, RemoteModel};
 pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::responses::Responses;

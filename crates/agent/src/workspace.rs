@@ -76,7 +76,7 @@ impl Workspace {
     }
 
     /// The real target of a path, if tools may access it; the file need not exist.
-    pub fn resolve(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
+    pub fn resolve(&self, path: impl AsRef<Path>) -> Result<PathBuf, WorkspaceError> {
         let real = resolve(&self.root.join(path))?;
         self.folder_of(&real).map(|_| real.clone())
     }

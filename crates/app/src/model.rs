@@ -2,9 +2,11 @@
 //! models.
 
 use std::path::Path;
+use std::time::Duration;
 
 use ollm_agent::{
-    Anthropic, Connection, Model, ModelName, Ollama, OpenAi, PROVIDERS, Provider, Record, Replay, Responses, ollama_url,
+    Anthropic, Connection, Model, ModelName, Ollama, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, Responses,
+    ollama_url,
 };
 use ollm_catalog::Config;
 use ollm_protocol::{Code, Remedy};
@@ -40,6 +42,8 @@ pub struct ModelConfig {
     pub context_window: Option<u64>,
     /// How often it may repeat itself.
     pub max_repeats: Option<u64>,
+    /// How long its server may be silent.
+    silence: Option<Duration>,
     /// Options that are passed on unchanged.
     options: Map<String, Value>,
 }
@@ -61,6 +65,7 @@ impl ModelConfig {
                 "temperature" => wish.temperature = setting.value.as_f64(),
                 "contextWindow" => wish.context_window = setting.value.as_u64(),
                 "maxRepeats" => wish.max_repeats = setting.value.as_u64(),
+                "timeout" => wish.silence = setting.value.as_u64().map(Duration::from_millis),
                 "maxTokens" => drop(wish.options.insert("max_tokens".to_owned(), setting.value.clone())),
                 _ => drop(wish.options.insert(name, setting.value.clone())),
             }
@@ -188,9 +193,11 @@ fn connect(name: ModelName, wish: &ModelConfig, context: &AppContext) -> Result<
         .hint(format!("remove it there, then {}", context.tell(&key::REMEDY))));
     }
     let (url, key) = address(name.provider, name.base_url, wish, context)?;
+    let usual = Patience::default();
     let connection = Connection {
         temperature: wish.temperature,
         options: wish.options_for(name.provider),
+        patience: Patience { silence: wish.silence.unwrap_or(usual.silence), ..usual },
         network: context.network.clone(),
         ..Connection::new(url, name.name, key)
     };

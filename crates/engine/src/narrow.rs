@@ -77,8 +77,8 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
         return Ok(None);
     }
     let patterns = hook.patterns.text().join("`, `");
-    if paths.is_empty() && event.kind.is_file() {
-        let why = format!("the event has no `path`, which its `filePatterns` `{patterns}` look at");
+    if let Some(field) = event.missing_files() {
+        let why = format!("the event has no `{field}`, which its `filePatterns` `{patterns}` look at");
         return Skip::new(hook, Reason::Pattern, why).failure_of_gate().map(Some);
     }
     let detail = match paths.as_slice() {

@@ -4,6 +4,7 @@
 //! refusal, and its data fields. Each dialect has its own spelling of an event.
 
 use std::collections::HashSet;
+use std::slice;
 
 use serde_json::{Map, Value};
 
@@ -329,6 +330,18 @@ impl Event {
         self.kind.subject_field().filter(|field| self.text(field).is_none_or(str::is_empty))
     }
 
+    /// The field with the files, if the event should have it and does not. Then its hooks for files cannot be determined.
+    pub fn missing_files(&self) -> Option<&'static str> {
+        let field = match self.kind {
+            kind if kind.is_file() => "path",
+            EventKind::GitCommit => "files",
+            _ => return None,
+        };
+        // A commit may be without files.
+        let is_empty = self.data.get("files").and_then(Value::as_array).is_some_and(Vec::is_empty);
+        (!is_empty && self.paths().is_empty()).then_some(field)
+    }
+
     /// A data field that is text.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.data.get(field).and_then(Value::as_str)
@@ -380,10 +393,13 @@ impl Event {
         let own = ["path", "file_path"].into_iter().filter_map(|field| self.data.get(field));
         let effects = self.effects().into_iter().filter(|found| found.effect.names_path());
         let args = effects.filter_map(|found| found.text().filter(|path| !path.is_empty()));
-        let listed = self.data.get("files").and_then(Value::as_array).into_iter().flatten();
+        let listed = match self.data.get("files") {
+            Some(Value::Array(files)) => files.as_slice(),
+            file => file.map(slice::from_ref).unwrap_or_default(),
+        };
         let mut seen = HashSet::new();
         let own = own.chain(self.data.get("file")).filter_map(file_path);
-        let paths = own.chain(args).chain(listed.filter_map(file_path));
+        let paths = own.chain(args).chain(listed.iter().filter_map(file_path));
         paths.filter(|path| seen.insert(*path)).collect()
     }
 

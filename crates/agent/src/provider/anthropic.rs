@@ -9,13 +9,12 @@ use serde_json::{Map, Value, json};
 use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
 use super::endpoint::Endpoint;
-use super::http::Reply;
 use super::openai::sendable;
-use super::protocol::{Connection, Protocol};
+use super::protocol::{Connection, Protocol, RemoteModel};
 use super::refusal::Refusal;
-use super::stream::{Framing, StreamStep};
+use super::stream::StreamStep;
 use super::thoughts::Thoughts;
-use super::{ModelAnswer, ModelError, Piece, Question};
+use super::{ModelAnswer, Piece, Question};
 use crate::message::{Call, Message};
 
 /// The version of the protocol.
@@ -24,9 +23,11 @@ const VERSION: &str = "2023-06-01";
 const USUAL_TOKENS: u64 = 8192;
 
 /// A model behind Anthropic's Messages protocol.
-#[derive(Debug)]
-pub struct Anthropic {
-    endpoint: Endpoint,
+pub type Anthropic = RemoteModel<Messages>;
+
+/// The protocol.
+#[derive(Debug, Default)]
+pub struct Messages {
     /// The thinking blocks before calls, which the server wants back.
     thoughts: Thoughts,
 }
@@ -38,9 +39,11 @@ impl Anthropic {
         endpoint.client = endpoint.client.header("anthropic-version", VERSION);
         // The protocol requires a limit.
         endpoint.options.entry("max_tokens").or_insert_with(|| USUAL_TOKENS.into());
-        Anthropic { endpoint, thoughts: Thoughts::default() }
+        RemoteModel { endpoint, protocol: Messages::default() }
     }
+}
 
+impl Messages {
     /// The messages in the protocol's form. Results are part of the prompt that follows their calls.
     fn messages(&self, talk: &[Message]) -> Value {
         let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -69,70 +72,50 @@ impl Anthropic {
     }
 }
 
-impl Protocol for Anthropic {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
+impl Protocol for Messages {
+    const PATH: &'static str = "/messages";
 
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
+    type Parts = Blocks;
 
-    fn path(&self) -> &'static str {
-        "/messages"
-    }
-
-    fn body(&self, question: &Question<'_>) -> Value {
-        let wire = self.endpoint.messages(question);
-        let (system, talk) = match wire.split_first() {
-            Some((Message::System(text), talk)) => (Some(text), talk),
-            _ => (None, wire.as_slice()),
-        };
+    fn body(&self, endpoint: &Endpoint, question: &Question<'_>) -> Value {
+        let (system, talk) = endpoint.system_and_messages(question);
         let mut body = Map::new();
-        body.insert("model".to_owned(), self.endpoint.model.clone().into());
+        body.insert("model".to_owned(), endpoint.model.clone().into());
         body.insert("stream".to_owned(), true.into());
-        body.extend(system.map(|text| ("system".to_owned(), text.clone().into())));
-        body.insert("messages".to_owned(), self.messages(talk));
-        body.extend(self.endpoint.tools(question, tool));
-        self.endpoint.with_options(body)
+        body.extend(system.map(|text| ("system".to_owned(), text.into())));
+        body.insert("messages".to_owned(), self.messages(&talk));
+        body.extend(endpoint.tools(question, tool));
+        endpoint.with_options(body)
     }
 
     /// Turns thinking off if the server misses earlier thinking blocks, for example after a session was resumed.
-    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        let misses = refusal.status == 400
-            && refusal.text.contains("thinking")
-            && self.endpoint.options.contains_key("thinking");
+    fn adapt(&mut self, endpoint: &mut Endpoint, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let misses =
+            refusal.status == 400 && refusal.text.contains("thinking") && endpoint.options.contains_key("thinking");
         if misses {
-            self.endpoint.options.shift_remove("thinking");
+            endpoint.options.shift_remove("thinking");
             hear(Piece::Status("the model goes on without `thinking`, which the server refuses here"));
         }
         misses
     }
 
-    fn hint(&self, refusal: &Refusal) -> String {
+    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
         refusal.hint(Some("ANTHROPIC_API_KEY"))
     }
 
-    fn read(
-        &mut self,
-        reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError> {
-        let mut blocks = Blocks::default();
-        let framing = (Framing::events(), most);
-        let answer = self
-            .endpoint
-            .client
-            .read(reply, framing, hear, &mut |draft, event, hear| blocks.take(draft, event, hear))?;
-        self.thoughts.keep(&answer, blocks.thoughts());
-        Ok(answer)
+    fn take(parts: &mut Blocks, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
+        parts.take(draft, event, hear)
+    }
+
+    fn keep(&mut self, parts: Blocks, answer: &ModelAnswer) -> Result<(), String> {
+        self.thoughts.keep(answer, parts.thoughts());
+        Ok(())
     }
 }
 
 /// The parts of an answer other than its text.
 #[derive(Debug, Default)]
-struct Blocks {
+pub(crate) struct Blocks {
     /// The thinking blocks by their index.
     thoughts: BTreeMap<u64, Map<String, Value>>,
     read: u64,

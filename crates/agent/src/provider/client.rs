@@ -8,6 +8,7 @@ use ollm_store::{Redactor, cut};
 use serde_json::Value;
 use ureq::Agent;
 
+use super::endpoint::OPENAI;
 use super::http::{HttpRequest, Patience, Reply, agent, send};
 use super::protocol::Connection;
 use super::refusal::Refusal;
@@ -208,6 +209,11 @@ impl Refusal {
             }
             _ => String::new(),
         }
+    }
+
+    /// The same for a server that speaks one of OpenAI's protocols.
+    pub(crate) fn openai_hint(&self) -> String {
+        self.hint(self.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
     }
 
     /// The refusal as an error, with a hint.

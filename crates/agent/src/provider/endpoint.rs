@@ -52,6 +52,19 @@ impl Endpoint {
         shaped(question.messages, self.form)
     }
 
+    /// The same for a protocol with a field of its own for the system message.
+    pub(crate) fn system_and_messages(&self, question: &Question<'_>) -> (Option<String>, Vec<Message>) {
+        let mut messages = self.messages(question);
+        match messages.first_mut() {
+            Some(Message::System(text)) => {
+                let text = std::mem::take(text);
+                messages.remove(0);
+                (Some(text), messages)
+            }
+            _ => (None, messages),
+        }
+    }
+
     /// The tools of a question in the protocol's form. `None` if there are none, or the model does not support tools.
     pub(crate) fn tools(&self, question: &Question<'_>, tool: impl Fn(&Tool) -> Value) -> Option<(String, Value)> {
         let is_due = self.form.tools && !question.tools.is_empty();

@@ -101,6 +101,7 @@ pub(crate) struct Reply<'a> {
     arrivals: Receiver<Arrival>,
     cancel: &'a Cancel,
     silence: Duration,
+    connect: Duration,
     /// The deadline of the answer; `None` if it exceeds what the clock can hold.
     end: Option<Instant>,
     /// How often the person was told of a silence.
@@ -109,6 +110,8 @@ pub(crate) struct Reply<'a> {
 
 /// A client that keeps its connections.
 pub(crate) fn agent(network: &Network, url: &str, patience: &Patience) -> Result<Agent, ModelError> {
+    // A silence is told by the reply, which waits less long.
+    let limit = patience.silence.saturating_add(patience.connect * 2);
     let config = Agent::config_builder()
         .http_status_as_error(false)
         // A redirected request would send the key to an unknown server.
@@ -117,8 +120,8 @@ pub(crate) fn agent(network: &Network, url: &str, patience: &Patience) -> Result
         .max_idle_age(LONGEST_IDLE)
         .timeout_connect(Some(patience.connect))
         .timeout_resolve(Some(patience.connect))
-        .timeout_per_read(Some(patience.silence))
-        .timeout_per_write(Some(patience.silence));
+        .timeout_per_read(Some(limit))
+        .timeout_per_write(Some(limit));
     let agent = network.agent(config, url);
     agent.map_err(|error| explained(url, error.to_string()))
 }
@@ -134,11 +137,10 @@ pub(crate) fn send<'a>(
     let (agent, order) = (agent.clone(), request.clone());
     let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&agent, &order, &sender));
     spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
-    // The client limits each read; we add the time to connect.
-    let silence = patience.silence.saturating_add(patience.connect);
     let none = Head { status: 0, is_json: false, is_page: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
-    let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, end, told: 0 };
+    let (silence, connect) = (patience.silence, patience.connect);
+    let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, connect, end, told: 0 };
     match reply.next(hear)? {
         Arrival::Head(came) => {
             reply.head = came;
@@ -191,7 +193,7 @@ impl Reply<'_> {
             match self.arrivals.recv_timeout(LOOKING) {
                 Ok(arrival) => return Ok(arrival),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Arrival::Broken("the connection ended".to_owned())),
-                Err(RecvTimeoutError::Timeout) if since.elapsed() > self.silence => {
+                Err(RecvTimeoutError::Timeout) if since.elapsed() > self.silence.saturating_add(self.connect) => {
                     return Err(ModelError::Silent { url: self.url.to_owned(), seconds: self.silence.as_secs() });
                 }
                 Err(RecvTimeoutError::Timeout) => self.tell_silence(since.elapsed(), hear),

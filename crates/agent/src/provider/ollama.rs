@@ -6,12 +6,11 @@ use serde_json::{Map, Value, json};
 use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
 use super::endpoint::Endpoint;
-use super::http::Reply;
 use super::openai::{chat_body, sendable};
-use super::protocol::{Connection, Protocol};
+use super::protocol::{Connection, Protocol, RemoteModel};
 use super::refusal::Refusal;
 use super::stream::{Framing, StreamStep};
-use super::{ModelAnswer, ModelError, Piece, Question};
+use super::{ModelError, Piece, Question};
 use crate::cancel::Cancel;
 use crate::message::Message;
 
@@ -25,10 +24,11 @@ const BESIDE: &[&str] = &["keep_alive", "think", "format", "truncate", "shift"];
 const NAMES: &[(&str, &str)] = &[("max_tokens", "num_predict"), ("keepAlive", "keep_alive")];
 
 /// A model of an Ollama server.
+pub type Ollama = RemoteModel<OllamaChat>;
+
+/// The protocol; the options of its endpoint are sent in the field `options`.
 #[derive(Debug)]
-pub struct Ollama {
-    /// Its options are sent in the field `options`.
-    endpoint: Endpoint,
+pub struct OllamaChat {
     /// The settings outside the options.
     beside: Map<String, Value>,
 }
@@ -46,27 +46,19 @@ impl Ollama {
         });
         let (beside, options) = named.partition(|(name, _): &(String, Value)| BESIDE.contains(&name.as_str()));
         endpoint.options = options;
-        Ollama { endpoint, beside }
+        RemoteModel { endpoint, protocol: OllamaChat { beside } }
     }
 }
 
-impl Protocol for Ollama {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
+impl Protocol for OllamaChat {
+    const PATH: &'static str = "/api/chat";
 
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
+    type Parts = ();
 
-    fn path(&self) -> &'static str {
-        "/api/chat"
-    }
-
-    fn body(&self, question: &Question<'_>) -> Value {
-        let mut body = chat_body(&self.endpoint, question, Api::Simple, message);
-        if !self.endpoint.options.is_empty() {
-            body.insert("options".to_owned(), self.endpoint.options.clone().into());
+    fn body(&self, endpoint: &Endpoint, question: &Question<'_>) -> Value {
+        let mut body = chat_body(endpoint, question, Api::Simple, message);
+        if !endpoint.options.is_empty() {
+            body.insert("options".to_owned(), endpoint.options.clone().into());
         }
         for (name, value) in &self.beside {
             body.insert(name.clone(), value.clone());
@@ -74,19 +66,19 @@ impl Protocol for Ollama {
         body.into()
     }
 
-    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn adapt(&mut self, endpoint: &mut Endpoint, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
         let misses = self.beside.contains_key("think") && refusal.text.contains("does not support thinking");
         if misses {
             self.beside.shift_remove("think");
-            hear(Piece::Status(&format!("{} does not think; `think` is left out", self.endpoint.model)));
+            hear(Piece::Status(&format!("{} does not think; `think` is left out", endpoint.model)));
         }
         misses
     }
 
-    fn hint(&self, refusal: &Refusal) -> String {
+    fn hint(&self, endpoint: &Endpoint, refusal: &Refusal) -> String {
         match refusal.status {
             404 if refusal.text.contains("not found") && refusal.text.contains("model") => {
-                format!("; fetch it first: `ollama pull {}`", self.endpoint.model)
+                format!("; fetch it first: `ollama pull {}`", endpoint.model)
             }
             200 | 404 => {
                 "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned()
@@ -95,20 +87,19 @@ impl Protocol for Ollama {
         }
     }
 
-    fn read(
-        &mut self,
-        reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError> {
-        self.endpoint.client.read(reply, (Framing::lines(), most), hear, &mut take)
+    fn framing() -> Framing {
+        Framing::lines()
+    }
+
+    fn take((): &mut (), draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
+        take(draft, event, hear)
     }
 
     /// The window that the model was loaded with; before that, the one in its file. Asked each time, because it changes
     /// when the model is loaded.
-    fn told_window(&mut self, cancel: &Cancel) -> Option<u64> {
-        let set = self.endpoint.options.get("num_ctx").and_then(Value::as_u64);
-        set.or_else(|| self.loaded_window(cancel)).or_else(|| self.show(cancel).ok()?.num_ctx)
+    fn window(model: &mut Ollama, cancel: &Cancel) -> Option<u64> {
+        let set = model.endpoint.options.get("num_ctx").and_then(Value::as_u64);
+        set.or_else(|| model.loaded_window(cancel)).or_else(|| model.show(cancel).ok()?.num_ctx)
     }
 }
 
@@ -202,7 +193,7 @@ mod tests {
             "model": "m", "messages": [], "stream": true, "keep_alive": "10m", "think": false,
             "options": {"temperature": 0.5, "num_ctx": 2000, "num_predict": 9, "top_p": 0.9},
         });
-        assert_eq!(model.body(&question), expected);
+        assert_eq!(model.protocol.body(&model.endpoint, &question), expected);
         assert_eq!(model.endpoint.client.base_url, "http://x:1");
     }
 }

@@ -7,19 +7,20 @@ use serde_json::{Map, Value, json};
 
 use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
-use super::endpoint::{Endpoint, OPENAI};
-use super::http::Reply;
-use super::protocol::{Connection, Protocol};
-use super::refusal::{Refusal, complaint, plain};
-use super::stream::{Framing, StreamStep};
-use super::{ModelAnswer, ModelError, Piece, Question};
+use super::endpoint::Endpoint;
+use super::protocol::{Connection, Protocol, RemoteModel};
+use super::refusal::Refusal;
+use super::stream::StreamStep;
+use super::{ModelError, Piece, Question};
 use crate::cancel::Cancel;
 use crate::message::{Arguments, Call, Message};
 
 /// A model behind an OpenAI-compatible address.
+pub type OpenAi = RemoteModel<ChatCompletions>;
+
+/// The protocol.
 #[derive(Debug)]
-pub struct OpenAi {
-    endpoint: Endpoint,
+pub struct ChatCompletions {
     /// Whether the server accepts `stream_options`.
     counts: bool,
 }
@@ -27,7 +28,8 @@ pub struct OpenAi {
 impl OpenAi {
     /// A model at an address like `http://127.0.0.1:8080/v1`.
     pub fn new(connection: Connection) -> OpenAi {
-        OpenAi { endpoint: Endpoint::new(connection, KeyHeader::Bearer), counts: true }
+        let endpoint = Endpoint::new(connection, KeyHeader::Bearer);
+        RemoteModel { endpoint, protocol: ChatCompletions { counts: true } }
     }
 
     /// The names of the models on the server.
@@ -37,67 +39,32 @@ impl OpenAi {
         let listed = list.get("data").and_then(Value::as_array).into_iter().flatten();
         Ok(listed.filter_map(|model| model.get("id")?.as_str()).map(str::to_owned).collect())
     }
-
-    fn whole(
-        &self,
-        mut reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError> {
-        let body = reply.body(most.saturating_mul(2).saturating_add(1 << 20))?;
-        let whole: Value = serde_json::from_slice(&body).map_err(|error| {
-            let page = body.starts_with(b"<").then(|| format!("it is no JSON, but {}", plain(&body)));
-            self.endpoint.client.malformed(&page.unwrap_or_else(|| error.to_string()))
-        })?;
-        if let Some(complaint) = complaint(&whole) {
-            return Err(self.endpoint.client.dropped(&complaint));
-        }
-        let mut draft = Draft::new(most);
-        take(&mut draft, &whole, hear);
-        Ok(draft.finish(hear))
-    }
 }
 
-impl Protocol for OpenAi {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
+impl Protocol for ChatCompletions {
+    const PATH: &'static str = "/chat/completions";
+    const WHOLE: bool = true;
 
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
+    type Parts = ();
 
-    fn path(&self) -> &'static str {
-        "/chat/completions"
-    }
-
-    fn body(&self, question: &Question<'_>) -> Value {
-        let mut body = chat_body(&self.endpoint, question, Api::Object, message);
+    fn body(&self, endpoint: &Endpoint, question: &Question<'_>) -> Value {
+        let mut body = chat_body(endpoint, question, Api::Object, message);
         if self.counts {
             body.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
-        self.endpoint.with_options(body)
+        endpoint.with_options(body)
     }
 
-    fn adapt(&mut self, refusal: &Refusal, _: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn adapt(&mut self, _: &mut Endpoint, refusal: &Refusal, _: &mut dyn FnMut(Piece<'_>)) -> bool {
         refusal.names("stream_options") && std::mem::replace(&mut self.counts, false)
     }
 
-    fn hint(&self, refusal: &Refusal) -> String {
-        refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
+    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
+        refusal.openai_hint()
     }
 
-    fn read(
-        &mut self,
-        reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError> {
-        // A server that does not stream sends the whole answer at once.
-        if reply.head.is_json {
-            return self.whole(reply, most, hear);
-        }
-        self.endpoint.client.read(reply, (Framing::events(), most), hear, &mut take)
+    fn take((): &mut (), draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
+        take(draft, event, hear)
     }
 }
 

@@ -4,9 +4,11 @@ use ollm_net::Network;
 use serde_json::{Map, Value};
 
 use super::client::RequestFailure;
+use super::draft::Draft;
 use super::endpoint::Endpoint;
 use super::http::{Patience, Reply};
 use super::refusal::Refusal;
+use super::stream::{Framing, StreamStep};
 use super::{Model, ModelAnswer, ModelError, Piece, Question};
 use crate::cancel::Cancel;
 
@@ -56,65 +58,101 @@ impl Connection {
     }
 }
 
+/// A model at its server, asked in the words of one protocol.
+#[derive(Debug)]
+pub struct RemoteModel<P> {
+    pub(super) endpoint: Endpoint,
+    pub(super) protocol: P,
+}
+
 /// The parts that differ between protocols.
 pub(crate) trait Protocol: Send {
-    /// The model at its server.
-    fn endpoint(&self) -> &Endpoint;
-
-    /// The same, to change it.
-    fn endpoint_mut(&mut self) -> &mut Endpoint;
-
     /// The path for questions.
-    fn path(&self) -> &'static str;
+    const PATH: &'static str;
+    /// Whether a server may send the whole answer at once, as one event.
+    const WHOLE: bool = false;
+
+    /// The parts of an answer other than its text and calls, while it is read.
+    type Parts: Default;
 
     /// A question in the protocol's form.
-    fn body(&self, question: &Question<'_>) -> Value;
+    fn body(&self, endpoint: &Endpoint, question: &Question<'_>) -> Value;
 
     /// Changes a setting of this protocol that the server refuses, if that is possible; returns whether another try
     /// makes sense.
-    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool;
+    fn adapt(&mut self, endpoint: &mut Endpoint, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool;
 
     /// What a person can do about a refusal, after a semicolon.
-    fn hint(&self, refusal: &Refusal) -> String;
+    fn hint(&self, endpoint: &Endpoint, refusal: &Refusal) -> String;
 
-    /// Reads the answer, of which `most` bytes are kept.
-    fn read(
-        &mut self,
-        reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError>;
+    /// How the events of an answer are separated.
+    fn framing() -> Framing {
+        Framing::events()
+    }
+
+    /// Adds one event to an answer.
+    fn take(parts: &mut Self::Parts, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep;
+
+    /// Keeps what later questions need of an answer; an error is the server's report that it failed.
+    fn keep(&mut self, _parts: Self::Parts, _answer: &ModelAnswer) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The model's window in tokens, if the server reports it.
-    fn told_window(&mut self, cancel: &Cancel) -> Option<u64> {
-        self.endpoint_mut().window(cancel)
+    fn window(model: &mut RemoteModel<Self>, cancel: &Cancel) -> Option<u64>
+    where
+        Self: Sized,
+    {
+        model.endpoint.window(cancel)
     }
 }
 
-impl<P: Protocol> Model for P {
+impl<P: Protocol> Model for RemoteModel<P> {
     fn name(&self) -> &str {
-        &self.endpoint().model
+        &self.endpoint.model
     }
 
     /// Asks until there is an answer, or a refusal that no change can avoid.
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         loop {
-            let client = &self.endpoint().client;
-            let request = client.request(self.path(), Some(&self.body(question)));
+            let client = &self.endpoint.client;
+            let request = client.request(P::PATH, Some(&self.protocol.body(&self.endpoint, question)));
             let refusal = match client.ask(&request, question.cancel, hear) {
-                Ok(reply) => return self.read(reply, question.most, hear),
+                Ok(reply) => return read(self, reply, question.most, hear),
                 Err(RequestFailure::Failed(error)) => return Err(error),
                 Err(RequestFailure::Refused(refusal)) => refusal,
             };
             // Each change is made at most once, so the loop ends.
-            if !(self.endpoint_mut().adapt(&refusal, question, hear) || self.adapt(&refusal, hear)) {
-                let hint = self.hint(&refusal);
+            let adapts = self.endpoint.adapt(&refusal, question, hear)
+                || self.protocol.adapt(&mut self.endpoint, &refusal, hear);
+            if !adapts {
+                let hint = self.protocol.hint(&self.endpoint, &refusal);
                 return Err(refusal.into_error(&hint));
             }
         }
     }
 
     fn window(&mut self, cancel: &Cancel) -> Option<u64> {
-        self.told_window(cancel)
+        P::window(self, cancel)
     }
+}
+
+/// Reads the answer, of which `most` bytes are kept.
+fn read<P: Protocol>(
+    model: &mut RemoteModel<P>,
+    reply: Reply<'_>,
+    most: usize,
+    hear: &mut dyn FnMut(Piece<'_>),
+) -> Result<ModelAnswer, ModelError> {
+    let client = &model.endpoint.client;
+    let mut parts = P::Parts::default();
+    let mut take =
+        |draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)| P::take(&mut parts, draft, event, hear);
+    let answer = if P::WHOLE && reply.head.is_json {
+        client.read_whole(reply, most, hear, &mut take)?
+    } else {
+        client.read(reply, (P::framing(), most), hear, &mut take)?
+    };
+    model.protocol.keep(parts, &answer).map_err(|why| client.dropped(&why))?;
+    Ok(answer)
 }

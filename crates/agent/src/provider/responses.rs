@@ -6,20 +6,21 @@ use serde_json::{Map, Value, json};
 
 use super::client::KeyHeader;
 use super::draft::{Draft, Fragment};
-use super::endpoint::{Endpoint, OPENAI};
-use super::http::Reply;
+use super::endpoint::Endpoint;
 use super::openai::sendable;
-use super::protocol::{Connection, Protocol};
+use super::protocol::{Connection, Protocol, RemoteModel};
 use super::refusal::Refusal;
-use super::stream::{Framing, StreamStep};
+use super::stream::StreamStep;
 use super::thoughts::Thoughts;
-use super::{ModelAnswer, ModelError, Piece, Question};
+use super::{ModelAnswer, Piece, Question};
 use crate::message::Message;
 
 /// A model behind OpenAI's Responses protocol.
+pub type Responses = RemoteModel<ResponseItems>;
+
+/// The protocol.
 #[derive(Debug)]
-pub struct Responses {
-    endpoint: Endpoint,
+pub struct ResponseItems {
     /// Whether to request the model's encrypted reasoning, so that it can be sent back.
     sealed: bool,
     /// The reasoning items before calls, which the server wants back.
@@ -33,9 +34,11 @@ impl Responses {
         if let Some(most) = endpoint.options.shift_remove("max_tokens") {
             endpoint.options.insert("max_output_tokens".to_owned(), most);
         }
-        Responses { endpoint, sealed: true, thoughts: Thoughts::default() }
+        RemoteModel { endpoint, protocol: ResponseItems { sealed: true, thoughts: Thoughts::default() } }
     }
+}
 
+impl ResponseItems {
     fn items(&self, message: &Message) -> Vec<Value> {
         match message {
             Message::System(text) | Message::User(text) => {
@@ -58,71 +61,49 @@ impl Responses {
     }
 }
 
-impl Protocol for Responses {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
+impl Protocol for ResponseItems {
+    const PATH: &'static str = "/responses";
 
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
+    type Parts = Items;
 
-    fn path(&self) -> &'static str {
-        "/responses"
-    }
-
-    fn body(&self, question: &Question<'_>) -> Value {
-        let wire = self.endpoint.messages(question);
-        let (system, talk) = match wire.split_first() {
-            Some((Message::System(text), talk)) => (Some(text), talk),
-            _ => (None, wire.as_slice()),
-        };
+    fn body(&self, endpoint: &Endpoint, question: &Question<'_>) -> Value {
+        let (system, talk) = endpoint.system_and_messages(question);
         let mut body = Map::new();
-        body.insert("model".to_owned(), self.endpoint.model.clone().into());
-        body.extend(system.map(|text| ("instructions".to_owned(), text.clone().into())));
+        body.insert("model".to_owned(), endpoint.model.clone().into());
+        body.extend(system.map(|text| ("instructions".to_owned(), text.into())));
         body.insert("input".to_owned(), talk.iter().flat_map(|message| self.items(message)).collect());
         body.insert("stream".to_owned(), true.into());
         body.insert("store".to_owned(), false.into());
         if self.sealed {
             body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
         }
-        body.extend(self.endpoint.tools(question, tool));
-        self.endpoint.with_options(body)
+        body.extend(endpoint.tools(question, tool));
+        endpoint.with_options(body)
     }
 
     /// Stops requesting encrypted reasoning, because models without reasoning have none.
-    fn adapt(&mut self, refusal: &Refusal, _: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn adapt(&mut self, _: &mut Endpoint, refusal: &Refusal, _: &mut dyn FnMut(Piece<'_>)) -> bool {
         let refuses = refusal.names("include") || refusal.names("ncrypted");
         refuses && std::mem::replace(&mut self.sealed, false)
     }
 
-    fn hint(&self, refusal: &Refusal) -> String {
-        refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
+    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
+        refusal.openai_hint()
     }
 
-    fn read(
-        &mut self,
-        reply: Reply<'_>,
-        most: usize,
-        hear: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<ModelAnswer, ModelError> {
-        let mut items = Items::default();
-        let framing = (Framing::events(), most);
-        let answer = self
-            .endpoint
-            .client
-            .read(reply, framing, hear, &mut |draft, event, hear| items.take(draft, event, hear))?;
-        if let Some(why) = items.failed {
-            return Err(self.endpoint.client.dropped(&why));
-        }
-        self.thoughts.keep(&answer, items.thoughts);
-        Ok(answer)
+    fn take(parts: &mut Items, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
+        parts.take(draft, event, hear)
+    }
+
+    fn keep(&mut self, parts: Items, answer: &ModelAnswer) -> Result<(), String> {
+        self.thoughts.keep(answer, parts.thoughts);
+        parts.failed.map_or(Ok(()), Err)
     }
 }
 
 /// The parts of an answer other than its text.
 #[derive(Debug, Default)]
-struct Items {
+pub(crate) struct Items {
     thoughts: Vec<Value>,
     /// Whether the text came in pieces.
     heard: bool,

@@ -104,6 +104,27 @@ impl Client {
         Ok(draft.finish(hear))
     }
 
+    /// Reads an answer that comes at once, as one event.
+    pub(crate) fn read_whole(
+        &self,
+        mut reply: Reply<'_>,
+        most: usize,
+        hear: &mut dyn FnMut(Piece<'_>),
+        take: &mut Take<'_>,
+    ) -> Result<ModelAnswer, ModelError> {
+        let body = reply.body(most.saturating_mul(2).saturating_add(1 << 20))?;
+        let whole: Value = serde_json::from_slice(&body).map_err(|error| {
+            let page = body.starts_with(b"<").then(|| format!("it is no JSON, but {}", plain(&body)));
+            self.malformed(&page.unwrap_or_else(|| error.to_string()))
+        })?;
+        if let Some(complaint) = complaint(&whole) {
+            return Err(self.dropped(&complaint));
+        }
+        let mut draft = Draft::new(most);
+        take(&mut draft, &whole, hear);
+        Ok(draft.finish(hear))
+    }
+
     /// The value of an event; `None` for the final marker of a stream.
     fn event(&self, text: &str) -> Result<Option<Value>, ModelError> {
         if text.trim() == "[DONE]" {

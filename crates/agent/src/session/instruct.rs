@@ -1,15 +1,19 @@
 //! Adds a project's own instructions to the conversation: those around the folder at the start, others when a tool
 //! enters their folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ollm_protocol::tool::{CallEffect, effects_of};
+use ollm_protocol::tool::{Effect, effects_of};
+use ollm_shell::commands;
 use serde_json::{Map, Value};
 
 use super::Session;
 use crate::conversation::{CUT, INSTRUCTIONS};
 use crate::instructions::{InstructionFile, Instructions};
 use crate::message::Message;
+
+/// The most words of one shell text that are looked at.
+const MOST_WORDS: usize = 256;
 
 impl Session<'_> {
     /// Reads the instructions around the folder; a resumed conversation already contains them.
@@ -51,7 +55,11 @@ impl Session<'_> {
             return;
         }
         let effects = effects_of(name, args);
-        let paths = effects.iter().filter(|found| found.effect.names_path()).filter_map(CallEffect::text);
+        let paths = effects.iter().flat_map(|found| match (found.effect, found.text()) {
+            (effect, Some(path)) if effect.names_path() => vec![PathBuf::from(path)],
+            (Effect::RunsShell, Some(text)) => shell_paths(text),
+            _ => Vec::new(),
+        });
         let resolved: Vec<_> = paths.filter_map(|path| self.workspace.resolve(path).ok()).collect();
         for path in resolved {
             for found in self.instructions.on_the_way(self.workspace.root(), &path) {
@@ -73,6 +81,22 @@ impl Session<'_> {
         });
         (!found.text.is_empty()).then(|| Message::System(guidance(&found)))
     }
+}
+
+/// The words of a shell text, any of which may name a file, each in the folder that `cd` led to before.
+fn shell_paths(text: &str) -> Vec<PathBuf> {
+    let mut folder = PathBuf::new();
+    let mut found = Vec::new();
+    for words in commands(text) {
+        found.extend(words.iter().filter(|word| !word.starts_with('-')).map(|word| folder.join(word)));
+        if let [program, to] = words.as_slice()
+            && program == "cd"
+        {
+            folder.push(to);
+        }
+    }
+    found.truncate(MOST_WORDS);
+    found
 }
 
 fn guidance(found: &InstructionFile) -> String {

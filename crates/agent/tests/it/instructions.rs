@@ -45,6 +45,22 @@ fn instructions_of_a_folder_are_read_once_when_a_tool_goes_there() {
 }
 
 #[test]
+fn instructions_of_a_folder_are_read_when_a_shell_command_names_it() {
+    for command in ["cat sub/deep/file", "cd sub && cat deep/file", "ls -la ./sub/", "sh -c 'wc -l < sub/deep/file'"] {
+        let answers = [
+            expecting(calls(&[("shell", json!({"command": command}))]), json!({"absent": "be careful here"})),
+            expecting(text("ok"), json!({"contains": "be careful here"})),
+        ];
+        let mut world = World::new(&answers);
+        fs::create_dir_all(world.path("sub/deep")).unwrap();
+        fs::write(world.path("sub/AGENTS.md"), "be careful here").unwrap();
+        fs::write(world.path("sub/deep/file"), "x").unwrap();
+        world.settings.instructions = vec![world.settings.cwd.canonicalize().unwrap()];
+        assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done, "{command}");
+    }
+}
+
+#[test]
 fn a_conversation_that_goes_on_has_its_instructions_once_and_so_has_a_sub_agent() {
     let read = || calls(&[("read_file", json!({"path": "sub/file"}))]);
     let answers = [read(), text("ok"), read(), text("ok")];

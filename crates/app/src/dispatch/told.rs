@@ -54,8 +54,11 @@ fn skipped(outcome: &Outcome, context: &AppContext) -> Vec<String> {
 
 /// The hooks that could not match, because the event does not say what it is about.
 fn unmatched(event: &Event, outcome: &Outcome) -> Option<String> {
-    let field = event.missing_subject()?;
-    let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == Reason::Matcher);
+    let (field, reason) = match event.missing_subject() {
+        Some(field) => (field, Reason::Matcher),
+        None => (event.missing_files()?, Reason::Pattern),
+    };
+    let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == reason);
     let labels: Vec<String> = unmatched.map(|skip| skip.hook.spec.label()).collect();
     let lacks = format!("the {} event has no `{field}`", event.kind.name());
     let (shown, more) = labels.split_at(MOST_LINES.min(labels.len()));

@@ -206,6 +206,9 @@ pub const KEYS: &[Key] = &[
     key("model.maxRepeats", ConfigKind::Count(1, 1000), "3", "How often the model may repeat a call, or a cycle of calls, with the same results, before it is stopped.")
         .variable("OLLM_MODEL_MAX_REPEATS")
         .project(Project::Lower),
+    key("model.timeout", MS, "300000", "How long the model's server may be silent, before and between the words of an answer.")
+        .variable("OLLM_MODEL_TIMEOUT")
+        .project(Project::Lower),
     key("model.*", ConfigKind::Any, "null", "Anything else goes to the provider unchanged.").project(ELSEWHERE).guarded(),
     key("agent.box", ConfigKind::Choice(&["on", "strict", "off"]), "\"on\"", "The box that shell commands of our own agent run in. `on`: protected files cannot be changed. `strict`: beyond that, only the project, temporary folders and caches can be written, and secrets cannot be read. `off`: there is none. It can be a map, too: `{policy: strict, sockets: [docker]}`.")
         .set_by(SetBy::Files)

@@ -384,6 +384,33 @@ fn an_event_that_a_hook_sends_from_its_box_never_passes_the_gates_outside_unhear
 }
 
 #[test]
+fn an_event_without_the_files_of_a_pattern_is_refused_by_gates_and_told_otherwise() {
+    for (event, field) in [("file_edited", "path"), ("git_commit", "files")] {
+        let lab = Lab::new();
+        let nothing = json!({"event": event, "data": {"message": "m"}}).to_string();
+        lab.user_hook(event, "watcher", "echo '{\"continue\": true}'", r#", "filePatterns": ["*.rs"]"#);
+        let ran = lab.event(&nothing);
+        assert_eq!((ran.code, &ran.skip("watcher")["reason"]), (0, &json!("pattern")), "{ran:?}");
+        let line = format!("the {event} event has no `{field}`, so these hooks did not run: user hook `watcher`");
+        says(&ran, &line);
+        let gate = r#", "filePatterns": ["*.rs"], "onFailure": "block""#;
+        lab.user_hook(event, "gate", "echo '{\"continue\": true}'", gate);
+        assert_ne!(lab.event(&nothing).answer()["flow"], "no_opinion", "{event}");
+    }
+    let lab = Lab::new();
+    lab.user_hook(
+        "git_commit",
+        "gate",
+        "echo '{\"continue\": false}'",
+        r#", "filePatterns": ["*.rs"], "onFailure": "block""#,
+    );
+    for (files, is_refused) in [(json!([]), false), (json!(["a.md"]), false), (json!("a.rs"), true), (json!(7), true)] {
+        let ran = lab.event(json!({"event": "git_commit", "data": {"files": files}}).to_string());
+        assert_eq!(ran.answer()["flow"] == "block", is_refused, "{files}: {ran:?}");
+    }
+}
+
+#[test]
 fn an_event_without_the_subject_of_a_matcher_is_refused_by_gates_and_told_otherwise() {
     let lab = Lab::new();
     let nothing = lab.event(r#"{"event": "before_tool", "data": {"name": "shell"}}"#);

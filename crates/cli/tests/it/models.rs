@@ -1,6 +1,7 @@
 //! Models as people meet them: a local Ollama, a first run without any, and small ones.
 
 use std::io::Read;
+use std::net::TcpListener;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -171,6 +172,16 @@ fn a_call_in_the_form_of_python_is_made_and_one_in_an_unknown_form_is_named() {
     let ran = crate::agent::run(&named, &["--approval", "yolo"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("the answer looks like a call of shell"), "{ran:?}");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_waited_for_as_long_as_the_settings_say() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let model = format!("openai:m@http://{}/v1", silent.local_addr().unwrap());
+    let lab = Lab::new().set("OLLM_MODEL_TIMEOUT", "1s");
+    let ran = lab.run(&["run", "hi", "--model", &model]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("sent nothing for 1 seconds; ask again, raise model.timeout"), "{ran:?}");
 }
 
 #[test]
