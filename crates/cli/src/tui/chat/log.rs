@@ -129,6 +129,10 @@ impl ChatLog {
         *self = ChatLog::default();
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     fn grow(&mut self, text: &str) {
         let Some(last) = self.entries.back_mut() else { return };
         last.text.push_str(text);
