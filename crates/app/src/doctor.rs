@@ -291,7 +291,7 @@ fn snapshot(context: &AppContext, found: &mut Examination) {
     let moment = Moment { kind: EventKind::SessionStart, subject: None };
     if is_snapshot_current(&folder, &context.places, &env, &context.overrides, &moment) == Some(false) {
         let what = "what is kept of the files is outdated; the next event reads them anew";
-        found.findings.push(Finding::new(Area::Files, Weight::Fault, what, None));
+        found.note(Area::Files, what, None);
         found.mended_by(Fix::ForgetSnapshots);
     }
 }
@@ -469,8 +469,8 @@ fn why_not(hook: &Arc<Hook>, app: &App) -> Option<String> {
     if hook.broken.is_some() {
         return Some("refuses whatever it is for; mend its declaration, which `files` is about".to_owned());
     }
-    let stands_still = if hook.is_gate() { ", which stand still" } else { "" };
-    let fails = |why: &str| Some(format!("fails at each of its events{stands_still}: {why}"));
+    let holds_up = if hook.is_gate() { " and holds them up" } else { "" };
+    let fails = |why: &str| Some(format!("fails at each of its events{holds_up}: {why}"));
     match app.engine.obstacle(hook) {
         Ok(Some(why)) => fails(&why),
         // The guards already report that all hooks are off.

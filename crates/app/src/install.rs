@@ -246,7 +246,8 @@ pub fn commit(packages: &[Staged]) -> Result<Vec<PlacedExtension>, AppError> {
     let unsettled = root.place_all(&aside).map_err(|error| last.not_placed(&error))?.map(|error| error.to_string());
     let placed = |one: &Staged| {
         let name = &one.extension.name;
-        let gone = || AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again"));
+        let gone =
+            || AppError::new(Code::NotWritten, format!("`{name}` was installed, and something removed it again"));
         let installed = read_installed(name, &root.place(name)).ok_or_else(gone)?;
         Ok(PlacedExtension { installed, unsettled: unsettled.clone().filter(|_| std::ptr::eq(one, last)) })
     };

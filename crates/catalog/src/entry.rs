@@ -90,6 +90,11 @@ pub(crate) fn read(
     reader.sound.then_some(draft)
 }
 
+/// What can be read of an entry that cannot be loaded, without its action.
+pub(crate) fn read_in_part(entry: &Cursor<'_>, context: &Context<'_>) -> HookSpec {
+    EntryReader { context, findings: &mut Vec::new(), sound: true }.draft(entry, no_own).spec
+}
+
 impl Draft {
     /// A draft with only a name.
     pub(crate) fn named(name: Option<String>) -> Draft {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use ollm_condition::{Condition, ConditionError};
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::{ActionSpec, Code, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
 
@@ -151,19 +152,7 @@ impl HookCollector<'_> {
         };
         if let Some(Err(error)) = &hook.condition {
             let meaning = if hook.is_gate() { "it refuses whatever it is for" } else { "it does not run" };
-            let cursor = at.entry.get("if").unwrap_or(*at.entry);
-            let message = format!("{error}; until that is mended {meaning}");
-            let value = Some(cursor.node.shown());
-            let spot = Some(cursor.spot(Part::Inside(error.offset)));
-            self.findings.push(Finding {
-                code: Code::InvalidCondition,
-                severity: Severity::Error,
-                spot,
-                value,
-                message,
-                help: None,
-                remedy: None,
-            });
+            self.findings.push(bad_condition(error, &format!("until that is mended {meaning}"), at));
         }
         if let Some(earlier) = self.ids.taken.get(hook.spec.own_id()) {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
@@ -186,7 +175,37 @@ impl HookCollector<'_> {
     fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: OwnKeys) {
         let before = self.findings.len();
         if let Err(untaken) = self.single(root, event, own) {
-            self.fail_closed_placeholder(before, untaken, EntryLocation { event: "", group: None, entry: root });
+            self.reject(before, untaken, EntryLocation { event: "", group: None, entry: root });
+        }
+    }
+
+    /// Tells all that is wrong with an entry that could not be taken, and lets a placeholder stand for it if it must
+    /// refuse. The faults since `before` are known.
+    fn reject(&mut self, before: usize, untaken: RejectedHook, at: EntryLocation<'_>) {
+        if self.findings.len() < MANY {
+            self.tell_the_rest(before, at);
+        }
+        self.fail_closed_placeholder(before, untaken, at);
+    }
+
+    /// Checks the keys that are not reached if an earlier one cannot be read.
+    fn tell_the_rest(&mut self, before: usize, at: EntryLocation<'_>) {
+        let mut spec = entry::read_in_part(at.entry, self.context);
+        at.complete(&mut spec);
+        let faults = spec.faults(self.context.rules).into_iter().map(|fault| invalid(&fault.into(), at));
+        let condition = spec.condition.as_deref().and_then(|text| Condition::parse(text).err());
+        let condition = condition.map(|error| bad_condition(&error, "the hook is not loaded", at));
+        let field = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.field.clone()).unwrap_or_default();
+        let entry = at.entry.spot(Part::Value).field;
+        for fault in faults.chain(condition) {
+            let key = field(&fault);
+            // A key that is not there is told of by whoever needs it.
+            let below = format!("{key}.");
+            let is_it = |field: String| field == key || field.starts_with(&below);
+            let known = self.findings.iter().skip(before).any(|known| is_it(field(known)));
+            if key != entry && !known {
+                self.findings.push(fault);
+            }
         }
     }
 
@@ -275,6 +294,20 @@ impl HookCollector<'_> {
                 return id;
             }
         }
+    }
+}
+
+/// The finding at a condition that cannot be read.
+fn bad_condition(error: &ConditionError, meaning: &str, at: EntryLocation<'_>) -> Finding {
+    let cursor = at.entry.get("if").unwrap_or(*at.entry);
+    Finding {
+        code: Code::InvalidCondition,
+        severity: Severity::Error,
+        spot: Some(cursor.spot(Part::Inside(error.offset))),
+        value: Some(cursor.node.shown()),
+        message: format!("{error}; {meaning}"),
+        help: None,
+        remedy: None,
     }
 }
 

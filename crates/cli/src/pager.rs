@@ -1,12 +1,14 @@
 //! Shows a text that is longer than the screen page by page, so that none of it scrolls away unseen.
 //!
-//! Rows are counted as the terminal wraps them. We need a pager of our own, because another program would not report
-//! how much a person has seen. It does not scroll back; the terminal does.
+//! Long lines are broken between words; rows are counted as the terminal wraps what is longer still. We need a pager of
+//! our own, because another program would not report how much a person has seen. It does not scroll back; the terminal
+//! does.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::ask::prompt;
 use crate::output::{say, say_lines, screen_size};
+use crate::wrap::lines;
 
 /// Rows left free for the question below.
 const QUESTION: usize = 4;
@@ -36,7 +38,8 @@ pub(crate) enum Seen {
 /// part was not shown. `over` says that the text is no longer needed.
 pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> Seen {
     let screen = screen();
-    let pages = pages(text, screen);
+    let text = lines(text, screen.columns);
+    let pages = pages(&text, screen);
     let total: usize = pages.iter().map(|page| page.rows).sum();
     let mut shown = 0;
     for (at, page) in pages.iter().enumerate() {

@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthChar;
 #[derive(Debug)]
 pub(crate) struct Wrap {
     width: usize,
+    /// The column in which continued lines begin; the caller indents them.
+    indent: usize,
     column: usize,
     blanks: String,
     word: String,
@@ -16,7 +18,7 @@ pub(crate) struct Wrap {
 impl Wrap {
     /// Wraps text for a terminal of this many columns.
     pub(crate) fn new(width: usize) -> Wrap {
-        Wrap { width, column: 0, blanks: String::new(), word: String::new() }
+        Wrap { width, indent: 0, column: 0, blanks: String::new(), word: String::new() }
     }
 
     /// Changes the number of columns.
@@ -62,7 +64,7 @@ impl Wrap {
         let (blanks, word) = (columns(&self.blanks), columns(&self.word));
         if self.column > 0 && self.column + blanks + word > self.width {
             shown.push('\n');
-            self.column = word;
+            self.column = self.indent + word;
         } else {
             shown.push_str(&self.blanks);
             self.column += blanks + word;
@@ -75,7 +77,11 @@ impl Wrap {
 
 /// A sentence broken between words, but not inside backticks, because people copy that text.
 pub(crate) fn sentence(text: &str, width: usize) -> String {
-    let (mut wrap, mut shown, mut is_code) = (Wrap::new(width), String::new(), false);
+    sentence_in(Wrap::new(width), text)
+}
+
+fn sentence_in(mut wrap: Wrap, text: &str) -> String {
+    let (mut shown, mut is_code) = (String::new(), false);
     for char in text.chars() {
         is_code ^= char == '`';
         if is_code {
@@ -119,12 +125,22 @@ fn broken(line: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {
         return line.into();
     }
-    let hang = " ".repeat(text_column(text).min(width / 3));
-    let sentence = sentence(text, width.saturating_sub(hang.len()));
+    let hang = hang(text, width);
+    let sentence = sentence_in(Wrap { indent: hang, ..Wrap::new(width) }, text);
     let mut rows = sentence.split('\n');
-    let first = rows.next().unwrap_or_default();
-    let rest: String = rows.flat_map(|row| ["\n", &hang, row.trim_start_matches(' ')]).collect();
-    format!("{first}{rest}{end}").into()
+    let mut shown = rows.next().unwrap_or_default().to_owned();
+    for row in rows {
+        let row = row.trim_start_matches(' ');
+        // A long word moves to the left where it then fits.
+        let indent = width.checked_sub(columns(row)).map_or(hang, |room| hang.min(room));
+        shown.extend(["\n", &" ".repeat(indent), row]);
+    }
+    (shown + end).into()
+}
+
+/// The column below which a line goes on.
+pub(crate) fn hang(line: &str, width: usize) -> usize {
+    text_column(line).min(width / 3)
 }
 
 /// The column in which the text of a line begins.
@@ -183,7 +199,8 @@ mod tests {
     fn printed_lines_go_on_below_their_text_and_styles_take_no_room() {
         assert_eq!(lines("  a bb ccc\nshort\n", 8), "  a bb\n  ccc\nshort\n");
         assert_eq!(lines("name    one two three\n", 24), lines("name    one two three\n", 21));
-        assert_eq!(lines("name    one two three\n", 20), "name    one\n      two three\n");
+        assert_eq!(lines("name    one two three\n", 20), "name    one two\n      three\n");
+        assert_eq!(lines("name    a/long/path\n", 16), "name\n     a/long/path\n");
         assert_eq!(lines("\u{1b}[1mbold\u{1b}[0m text", 9), "\u{1b}[1mbold\u{1b}[0m text");
         assert_eq!(lines("see /a/very/long/path/indeed there", 10), "see\n  /a/very/long/path/indeed\n  there");
     }

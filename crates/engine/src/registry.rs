@@ -123,7 +123,8 @@ impl Registry {
         let hooks = self.events.get(&kind).into_iter().flat_map(EventIndex::hooks);
         let about = subject.map(|name| Subject::new(kind, name));
         let others = hooks.filter(|hook| !hook.matcher.matches(about));
-        let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
+        let subject =
+            subject.map_or_else(|| "an event that names no tool".to_owned(), |subject| format!("`{subject}`"));
         let why = |hook: &Hook| format!("`{}` does not match {subject}", hook.matcher.text());
         others.map(|hook| Skip::new(hook, Reason::Matcher, why(hook))).collect()
     }

@@ -93,7 +93,7 @@ pub(crate) enum ConnectError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The server wants authorization.
-    #[error("it wants to know who we are")]
+    #[error("it needs a login")]
     Denied(String),
     /// The server cannot be reached.
     #[error("{0}")]

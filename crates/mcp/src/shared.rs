@@ -193,7 +193,7 @@ pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
         return format!("it wants us to have more rights:{named}{trouble}; {ask}");
     }
     let log_in = shared.tell(&Remedy::LogIn(name.clone()));
-    format!("it wants to know who we are{trouble}; {log_in}, or declare its `Authorization` header")
+    format!("it needs a login{trouble}; {log_in}, or declare its `Authorization` header")
 }
 
 /// Hides secrets in every text inside a value.

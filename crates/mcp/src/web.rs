@@ -38,7 +38,7 @@ pub(crate) enum WebError {
     #[error("it answered HTTP {0}{1}")]
     Status(u16, String),
     /// The server wants authorization; the text is its challenge, which may be empty.
-    #[error("it wants to know who we are")]
+    #[error("it needs a login")]
     Denied(String),
     /// We refuse what the server asks for.
     #[error("{0}")]

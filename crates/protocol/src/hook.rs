@@ -235,6 +235,21 @@ pub struct Hook {
     pub broken: Option<String>,
 }
 
+impl HookSpec {
+    /// All that is wrong with it, each part by itself, except for its action and its condition. [`Hook::new`] tells only
+    /// the first.
+    pub fn faults(&self, rules: &Rules) -> Vec<HookError> {
+        let dialect = valid::spoken(self);
+        let matcher = match valid::events(&self.events) {
+            Ok((events, names)) => valid::matcher(self.matcher.as_deref(), &events, names).err(),
+            Err(_) => Matcher::parse(self.matcher.as_deref().unwrap_or_default()).err().map(HookError::from),
+        };
+        let timeout = dialect.as_ref().ok().and_then(|dialect| valid::timeout(self, rules, *dialect).err());
+        let patterns = FilePatterns::parse(&self.file_patterns).err().map(HookError::from);
+        [matcher, dialect.err(), valid::bounds(self).err(), timeout, patterns].into_iter().flatten().collect()
+    }
+}
+
 impl Hook {
     /// Checks a declared hook and applies the defaults. Its templates stay text here; the engine reads them at run
     /// time.

@@ -82,6 +82,18 @@ pub fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// A number of bytes for people, in the largest unit that says it exactly.
+///
+/// ```
+/// use ollm_protocol::units::bytes;
+/// assert_eq!((bytes(256 << 20), bytes(1500)), ("256 MiB".to_owned(), "1500 bytes".to_owned()));
+/// ```
+pub fn bytes(count: u64) -> String {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = units.into_iter().find(|(_, size)| count > 0 && count.is_multiple_of(*size));
+    unit.map_or_else(|| format!("{count} bytes"), |(name, size)| format!("{} {name}", count / size))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

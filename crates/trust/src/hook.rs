@@ -7,6 +7,7 @@ use std::time::Duration;
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::hook::action::ActionText;
 use ollm_protocol::hook::key::{HOOK_KEYS, KeyKind};
+use ollm_protocol::units::bytes;
 use ollm_protocol::{Basis, Hook, HookSpec, Layer, Needs, Origin, Reach, Remedy, Requires, Source, dialect};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
@@ -220,7 +221,7 @@ fn words(kind: &KeyKind, value: &Value) -> String {
             let time = seconds.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             time.map_or_else(|| seconds.to_string(), |time| format!("{time:?}"))
         }
-        (KeyKind::Size(_), bytes) => format!("{bytes} bytes"),
+        (KeyKind::Size(_), size) => size.as_u64().map_or_else(|| size.to_string(), bytes),
         (_, other) => other.to_string(),
     }
 }

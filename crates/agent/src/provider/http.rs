@@ -248,7 +248,7 @@ fn request(agent: &Agent, order: &HttpRequest) -> Result<Response<ureq::Body>, M
         None if matches!(&error, ureq::Error::Io(error) if is_hang_up(error)) => {
             ModelError::Dropped { url: order.url.clone(), why: "the server hung up before it began".to_owned() }
         }
-        None => unreachable(&order.url, &error.to_string()),
+        None => unreachable(&order.url, error.to_string().trim_start_matches("io: ")),
     })
 }
 

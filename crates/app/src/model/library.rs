@@ -119,7 +119,7 @@ fn unanswered(error: &ModelError) -> AppError {
 /// The reason without the remedy, which is shown beside it.
 fn short(error: &ModelError) -> String {
     match error {
-        ModelError::Unreachable { why, .. } => why.trim_start_matches("io: ").to_owned(),
+        ModelError::Unreachable { why, .. } => why.clone(),
         error => error.to_string(),
     }
 }

@@ -85,7 +85,7 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut HookCollector<'_>) {
         }
         let before = intake.findings.len();
         if let Err(untaken) = take_entry(matcher.clone(), at, intake) {
-            intake.fail_closed_placeholder(before, untaken, at);
+            intake.reject(before, untaken, at);
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
 pub(super) fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     let (before, at) = (intake.findings.len(), EntryLocation { event, group: None, entry });
     if let Err(untaken) = try_entry(at, intake) {
-        intake.fail_closed_placeholder(before, untaken, at);
+        intake.reject(before, untaken, at);
     }
 }
 

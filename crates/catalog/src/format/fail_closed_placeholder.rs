@@ -76,6 +76,17 @@ impl HookCollector<'_> {
     }
 }
 
+impl EntryLocation<'_> {
+    /// Adds to an entry what stands around it: the event of its list, and the matcher and dialect of its group.
+    pub(super) fn complete(self, spec: &mut HookSpec) {
+        spec.events = events(self);
+        if self.group.is_some() {
+            spec.matcher = matcher(self).map(str::to_owned);
+            spec.dialect = spoken(self);
+        }
+    }
+}
+
 /// Whether a hook would not decide anything even if it were loaded.
 fn is_idle(entry: &Cursor<'_>) -> bool {
     let flag = |key: &str| match find(entry, key).map(value::flag) {

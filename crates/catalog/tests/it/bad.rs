@@ -268,3 +268,30 @@ fn a_gate_of_the_users_with_a_broken_template_stands_in_the_way() {
     assert!(why.contains("`{{x}}` at column 7 stands inside program text for `sh`"), "{why}");
     assert!(problems[0].message.ends_with("until that is mended it refuses whatever it is for"), "{problems:?}");
 }
+
+#[test]
+fn every_fault_of_an_entry_is_told_at_once() {
+    let faults = |entry: &str| -> Vec<String> {
+        let world = World::new();
+        world.entry(entry);
+        let mut fields: Vec<String> = world.load().1.into_iter().map(|problem| problem.field).collect();
+        fields.sort();
+        fields
+    };
+    let field = |key: &&str| format!("hooks.before_tool[0].{key}");
+    for key in ["comand", "onFailure", "priority", "rateLimit.perMinute"] {
+        let written = match key {
+            "comand" => r#""comand": "npx""#,
+            "onFailure" => r#""command": "npx", "onFailure": "blok""#,
+            "priority" => r#""command": "npx", "priority": 7"#,
+            _ => r#""command": "npx", "rateLimit": {"perMinute": 0}"#,
+        };
+        let entry = format!(r#"{{{written}, "matcher": "re:(", "if": "1 +", "timeout": -3}}"#);
+        let mut told: Vec<String> = ["if", "matcher", "timeout", key].iter().map(field).collect();
+        told.extend((key == "comand").then(|| "hooks.before_tool[0]".to_owned()));
+        told.sort();
+        assert_eq!(faults(&entry), told, "{entry}");
+    }
+    let dialect = faults(r#"{"command": "npx", "dialect": "olm", "if": "1 +"}"#);
+    assert_eq!(dialect, ["dialect", "if"].iter().map(field).collect::<Vec<_>>());
+}

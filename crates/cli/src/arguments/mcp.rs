@@ -10,7 +10,7 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Write a server down, as its documentation prints it
+    /// Add a server, as its documentation prints it
     #[command(
         after_help = "Examples:\n  ollm mcp add time -- uvx mcp-server-time\n  ollm mcp add docs https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n  ollm mcp add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n  ollm mcp add time '{\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}'\n  ollm mcp add - < snippet.json\n  ollm mcp add -- claude mcp add time -- uvx mcp-server-time"
     )]

@@ -62,7 +62,7 @@ fn uninstall(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
         output.changed(json!({"removedFrom": shown(&place.file)}));
     }
     output.line(&if changed {
-        format!("commits of this repository go through your hooks no longer; the line is out of {file}")
+        format!("commits of this repository go through your hooks no longer; the line was removed from {file}")
     } else {
         format!("there is no line of ours in {file}")
     })?;

@@ -199,10 +199,11 @@ impl ChatPanel {
                 self.working = self.working.map(|_| Instant::now());
             }
             ChatNews::Status(status) => self.status = status,
-            ChatNews::Working(is_working) => {
-                self.queued = self.queued.saturating_sub(usize::from(is_working));
-                self.work(is_working);
+            ChatNews::Begins(text) => {
+                self.queued = self.queued.saturating_sub(1);
+                self.log.add(Speaker::You, &text);
             }
+            ChatNews::Working(is_working) => self.work(is_working),
             ChatNews::Renewed => {
                 // Another conversation starts with an empty screen.
                 self.log.clear();
@@ -275,7 +276,6 @@ impl ChatPanel {
             self.input.insert(&text);
             return Action::Changed;
         }
-        self.log.add(Speaker::You, &ollm_store::escape_for_people(&text));
         self.log.step(Step::Last);
         self.queued += 1;
         // A conversation that has just ended tells so.
@@ -360,7 +360,9 @@ impl Panel for ChatPanel {
     }
 
     fn open(&mut self) -> Action {
-        if self.status == ChatStatus::default() && !self.is_alive() { self.start() } else { Action::Changed }
+        // After a failure, the person tries again.
+        let is_new = self.status == ChatStatus::default() && self.log.is_empty();
+        if is_new && !self.is_alive() { self.start() } else { Action::Changed }
     }
 
     fn takes_text(&self) -> bool {
@@ -412,7 +414,7 @@ impl Panel for ChatPanel {
             return Action::Changed;
         }
         self.work(false);
-        self.queued = 0;
+        let unsent = std::mem::take(&mut self.queued);
         let ended = std::mem::replace(&mut self.conversation, Conversation::None);
         let was_left = matches!(ended, Conversation::Ends);
         match outcome {
@@ -421,6 +423,9 @@ impl Panel for ChatPanel {
             Ok(OK) => return Action::Leave,
             Ok(_) if was_left => return Action::Leave,
             Ok(_) => self.log.add(Speaker::Failure, "the conversation was refused or interrupted before it began"),
+        }
+        if unsent > 0 {
+            self.log.add(Speaker::Note, &format!("{} not sent; Up brings it back", counted(unsent, "input")));
         }
         Action::Changed
     }

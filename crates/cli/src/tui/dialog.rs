@@ -86,7 +86,7 @@ impl QuestionDialog {
             KeyCode::Enter => return self.answer(),
             code => match Step::of(code) {
                 Some(step) => self.scroll(step),
-                None => drop(self.input.input(key)),
+                None => edit(&mut self.input, key),
             },
         }
         DialogState::Open
@@ -207,6 +207,15 @@ pub(crate) fn line_input(is_secret: bool) -> TextArea<'static> {
         input.set_mask_char('•');
     }
     input
+}
+
+/// Gives a key to an input. `Ctrl+U` clears what is before the cursor, as in a shell.
+pub(crate) fn edit(input: &mut TextArea<'_>, key: KeyEvent) {
+    if key.code == KeyCode::Char('u') && key.modifiers.contains(KeyModifiers::CONTROL) {
+        input.delete_line_by_head();
+    } else {
+        input.input(key);
+    }
 }
 
 /// An area of at most this size in the middle of another.

@@ -10,14 +10,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use ratatui_textarea::{CursorMove, TextArea};
 
-use super::dialog::{centred, line_input};
+use super::dialog::{centred, edit, line_input};
 use super::text::fitted;
 use super::theme::Theme;
 use crate::error::Failure;
 
 const WIDTH: u16 = 76;
 /// What stands for an empty value among several.
-const USUAL: &str = "as usual";
+const USUAL: &str = "default";
 /// The column of the values.
 const LABEL: u16 = 14;
 
@@ -125,7 +125,7 @@ impl Form {
             KeyCode::Tab | KeyCode::Down => self.at = if self.at == last { 0 } else { self.at + 1 },
             KeyCode::BackTab | KeyCode::Up => self.at = self.at.checked_sub(1).unwrap_or(last),
             code => match self.fields.get_mut(self.at).map(|field| &mut field.value) {
-                Some(FieldValue::Text(input)) => drop(input.input(key)),
+                Some(FieldValue::Text(input)) => edit(input, key),
                 Some(FieldValue::Choice(all, at)) => match code {
                     KeyCode::Left => *at = at.checked_sub(1).unwrap_or(all.len().saturating_sub(1)),
                     KeyCode::Right | KeyCode::Char(' ') => *at = (*at + 1) % all.len().max(1),

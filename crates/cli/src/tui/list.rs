@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use super::text::wrapped;
+use super::text::hanging;
 
 /// How a cursor moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl TextView {
     pub(crate) fn rows(&mut self, width: u16) -> usize {
         if self.width != width || self.rows.is_empty() {
             let was_read = self.is_read();
-            self.rows = wrapped(&self.lines, width);
+            self.rows = hanging(&self.lines, width);
             self.width = width;
             // At another width, the rows are different ones.
             self.seen = if was_read { self.rows.len() } else { 0 };

@@ -436,7 +436,7 @@ fn a_choice_that_is_empty_says_what_that_means() {
     let mut ui = with_hooks(false, three_hooks());
     press(&mut ui, KeyCode::Char('e'));
     let shown = screen(&mut ui, (80, 24));
-    assert!(shown.contains("onFailure") && shown.contains("‹ as usual ›"), "{shown}");
+    assert!(shown.contains("onFailure") && shown.contains("‹ default ›"), "{shown}");
 }
 
 #[test]

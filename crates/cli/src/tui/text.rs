@@ -6,6 +6,7 @@ use ratatui::style::{Style, Stylize as _};
 use ratatui::text::{Line, Span, StyledGrapheme};
 
 use super::theme::Theme;
+use crate::wrap::hang;
 
 /// Columns of a tab.
 const TAB: &str = "    ";
@@ -42,18 +43,35 @@ pub(crate) fn difference(text: &str, theme: &Theme) -> Vec<Line<'static>> {
 pub(crate) fn wrapped(lines: &[Line<'_>], width: u16) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     for line in lines {
-        wrap(line, usize::from(width.max(1)), &mut rows);
+        wrap(line, usize::from(width.max(1)), 0, &mut rows);
     }
     rows
 }
 
-fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
+/// Lines broken like [`wrapped`]; continued lines begin below the text of their line.
+pub(crate) fn hanging(lines: &[Line<'_>], width: u16) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    let width = usize::from(width.max(1));
+    for line in lines {
+        wrap(line, width, hang(&line.to_string(), width), &mut rows);
+    }
+    rows
+}
+
+fn wrap(line: &Line<'_>, width: usize, hang: usize, rows: &mut Vec<Line<'static>>) {
     // The screen is drawn by these cells; a sum over characters could differ and cut off the end of a row.
     let cells: Vec<StyledGrapheme<'_>> = line.styled_graphemes(Style::new()).collect();
-    let mut rest = cells.as_slice();
+    let blank = StyledGrapheme { symbol: " ", style: Style::new() };
+    // A long word moves to the left where it then fits; what fits nowhere is cut where it stands.
+    let indent_of =
+        |rest: &[StyledGrapheme<'_>]| width.checked_sub(word(rest, width)).map_or(hang, |room| hang.min(room));
+    let blanks = cells.iter().skip(hang).take_while(|cell| cell.symbol == " ").count();
+    let begins = hang + blanks;
+    let mut first = if word(cells.get(begins..).unwrap_or_default(), width) > width { begins } else { 0 };
+    let (mut rest, mut indent) = (cells.as_slice(), 0);
     loop {
-        let (row, next) = rest.split_at(fitting(rest, width));
-        rows.push(joined(row));
+        let (row, next) = rest.split_at(fitting(rest, width - indent, first));
+        rows.push(joined(&[vec![blank.clone(); indent], row.to_vec()].concat()));
         // The blank at which a line is broken is not shown.
         rest = match next {
             [StyledGrapheme { symbol: " ", .. }, after @ ..] => after,
@@ -62,11 +80,17 @@ fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
         if rest.is_empty() {
             return;
         }
+        (indent, first) = (indent_of(rest), 0);
     }
 }
 
-/// How many cells fit into a row, ending between words if possible.
-fn fitting(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
+/// How many columns the word takes with which these cells begin; of a word that is wider than this only a part counts.
+fn word(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
+    cells.iter().take(width + 1).take_while(|cell| cell.symbol != " ").map(columns).sum()
+}
+
+/// How many cells fit into a row, ending between words behind the first cells if possible.
+fn fitting(cells: &[StyledGrapheme<'_>], width: usize, first: usize) -> usize {
     let (mut used, mut word) = (0, None);
     for (at, cell) in cells.iter().enumerate() {
         let wide = columns(cell);
@@ -74,7 +98,7 @@ fn fitting(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
             return if cell.symbol == " " { at } else { word.unwrap_or(at) };
         }
         used += wide;
-        if cell.symbol == " " && at > 0 {
+        if cell.symbol == " " && at > first {
             word = Some(at);
         }
     }
@@ -137,6 +161,22 @@ mod tests {
         assert_eq!(rows("  indented text", 10), ["  indented", "text"]);
         assert_eq!(rows("日本 日本 日本", 9), ["日本 日本", "日本"]);
         assert_eq!(rows("漢", 1), ["漢"], "what is wider than the screen has a row of its own");
+    }
+
+    #[test]
+    fn what_a_label_says_goes_on_below_it() {
+        let rows = |text: &str, width| -> Vec<String> {
+            hanging(&plain(text, Style::new()), width).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(rows("name   one two three", 21), ["name   one two three"]);
+        assert_eq!(rows("name   one two three four", 21), ["name   one two three", "       four"]);
+        assert_eq!(rows("name   /a/long/path:1 (user)", 18), ["name  ", "    /a/long/path:1", "      (user)"]);
+        assert_eq!(
+            rows("name   /a/very/long/path:1 (user)", 18),
+            ["name   /a/very/lon", "      g/path:1", "      (user)"]
+        );
+        assert_eq!(rows("  in and in and in", 12), ["  in and in", "    and in"]);
+        assert_eq!(rows("ab", 1), ["a", "b"]);
     }
 
     #[test]

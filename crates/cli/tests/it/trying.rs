@@ -356,6 +356,8 @@ fn a_case_of_a_hook_that_did_not_run_is_a_finding() {
     lab.user("cases/gone/passes.json", r#"{"event": "before_tool", "expect": {"flow": "no_opinion"}}"#);
     let ran = lab.run(&["hook", "test", "gone", "--all"]);
     assert_eq!((ran.code, ran.stdout.contains("it did not run: missing")), (1, true), "{ran:?}");
+    let ran = lab.run(&["hook", "test", "gone"]);
+    assert_eq!((ran.code, ran.stdout.contains("did not run  missing")), (1, true), "{ran:?}");
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn a_server_that_wants_to_know_who_we_are_needs_a_login() {
     let web = Web::start(move |_| Response::empty(401).with("www-authenticate", challenge));
     let fleet = with(http(&web.url));
     let error = fleet.start("fake").unwrap_err().to_string();
-    assert!(error.contains("it wants to know who we are; log in, or declare"), "{error}");
+    assert!(error.contains("it needs a login; log in, or declare"), "{error}");
     assert_eq!((state(&fleet).name(), state(&fleet).word()), ("needs-auth", "error"));
     let asked = web.seen().len();
     call(&fleet, "echo", json!({})).unwrap_err();
@@ -238,7 +238,7 @@ fn a_server_that_shows_its_tools_only_after_a_login_needs_one() {
         Web::start(|request| if asks(request, "tools/list") { Response::empty(401) } else { streamable(request) });
     let fleet = with(http(&format!("{}/mcp", web.url)));
     let error = fleet.start("fake").unwrap_err().to_string();
-    assert!(error.contains("it wants to know who we are; log in, or declare"), "{error}");
+    assert!(error.contains("it needs a login; log in, or declare"), "{error}");
     assert!(matches!(state(&fleet), ServerState::NeedsAuth(_)));
 }
 
@@ -249,7 +249,7 @@ fn a_server_that_doubts_us_later_loses_its_tools_and_needs_a_login() {
     let fleet = with(http(&format!("{}/mcp", web.url)));
     fleet.start("fake").unwrap();
     let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
-    assert!(error.contains("it wants to know who we are; log in, or declare"), "{error}");
+    assert!(error.contains("it needs a login; log in, or declare"), "{error}");
     eventually("its state says so", || matches!(state(&fleet), ServerState::NeedsAuth(_)));
     assert!(names(&fleet).is_empty());
 }

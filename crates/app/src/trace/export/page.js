@@ -5,4 +5,7 @@ words.addEventListener("input", () => {
     const text = event.textContent.toLowerCase();
     event.hidden = !wanted.every((word) => text.includes(word));
   }
+  for (const session of document.querySelectorAll("section")) {
+    session.hidden = !session.querySelector("details:not([hidden])");
+  }
 });

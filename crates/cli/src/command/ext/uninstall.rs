@@ -65,7 +65,7 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
         None => remove(&folder).map(|()| None)?,
     };
     if let Some(why) = unsettled {
-        output.tell(&format!("`{name}` is gone, but not all is tidied up: {why}"));
+        output.tell(&format!("`{name}` was uninstalled, but not everything of it was removed: {why}"));
     }
     if !drops_secrets {
         output.tell(&format!("its secrets stay: {}", secrets.join(", ")));

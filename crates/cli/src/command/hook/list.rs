@@ -150,6 +150,7 @@ fn called(hook: &Hook, rows: &[(Arc<Hook>, HookState)]) -> String {
 fn standing(hook: &Hook, state: &HookState) -> String {
     match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
+        (true, Some(_)) if state.trusted() == "trusted" => "cannot run".to_owned(),
         (true, Some(_)) => format!("{}, cannot run", state.trusted()),
         (true, None) => state.trusted().to_owned(),
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_app::rehearsal::{Rehearsal, sample, sample_named};
 use ollm_app::{App, AppContext};
-use ollm_engine::Status;
+use ollm_engine::{Reason, Status};
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::{Code, DialectError, Event, Hook};
 
@@ -60,7 +60,8 @@ fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) ->
                 if arguments.in_box { stage.rehearse_in_box(hook, &event)? } else { stage.rehearse(hook, &event)? };
             exchange::show(hook, &event, &outcome, arguments.json, output)?;
             let failed = outcome.reports.iter().any(|report| matches!(report.status, Status::Failed | Status::Timeout));
-            Ok(if failed { FINDING } else { OK })
+            let cannot = outcome.skipped.iter().any(|skip| matches!(skip.reason, Reason::Missing | Reason::Unsafe));
+            Ok(if failed || cannot { FINDING } else { OK })
         }
         hooks => golden::run(&mut stage, hooks, arguments.json, output),
     }

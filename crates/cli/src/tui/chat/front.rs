@@ -27,6 +27,8 @@ pub(crate) enum ChatNews {
     Tool(Option<String>),
     /// The running hook, if there is one.
     Hook(Option<String>),
+    /// This input of the person is handled now.
+    Begins(String),
     /// Whether an input is being handled.
     Working(bool),
     Status(ChatStatus),
@@ -61,7 +63,10 @@ impl ChatFront for PanelFront {
             match self.lines.try_recv() {
                 // Waiting inputs are not begun when the conversation ends.
                 _ if self.cancel.is_final() => return Input::End,
-                Ok(line) => return Input::Text(line),
+                Ok(line) => {
+                    self.screen.chat(ChatNews::Begins(escape_for_people(&line).into_owned()));
+                    return Input::Text(line);
+                }
                 Err(TryRecvError::Disconnected) => return Input::End,
                 Err(TryRecvError::Empty) => {}
             }

@@ -7,7 +7,7 @@ use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 use rustyline::Config;
 use rustyline::history::{FileHistory, History as _, SearchDirection};
 
-use super::super::dialog::line_input;
+use super::super::dialog::{edit, line_input};
 use super::super::text::width_of;
 use crate::command::chat::complete::Completion;
 
@@ -94,7 +94,7 @@ impl ChatInput {
             KeyCode::Up if row == 0 => self.step_back(),
             KeyCode::Down if row + 1 == rows && self.earlier.is_some() => self.step_forward(),
             KeyCode::Char(_) if !is_control && self.text().len() >= LONGEST => {}
-            _ => drop(self.area.input(key)),
+            _ => edit(&mut self.area, key),
         }
         InputState::Open
     }
@@ -172,6 +172,15 @@ fn blank() -> TextArea<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_u_clears_what_is_before_the_cursor() {
+        let mut input = ChatInput::new(PathBuf::from("/nowhere/history"));
+        input.insert("one two");
+        input.key(KeyCode::Left.into());
+        input.key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
+        assert_eq!(input.text(), "o");
+    }
 
     #[test]
     fn a_full_input_takes_no_more_but_moves_and_shrinks() {

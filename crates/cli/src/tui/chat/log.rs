@@ -10,7 +10,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::list::Step;
 use super::super::markdown;
-use super::super::text::{difference, plain, styled, wrapped};
+use super::super::text::{difference, hanging, plain, styled, wrapped};
 use super::super::theme::Theme;
 
 /// More entries, or more bytes of them, are not kept.
@@ -60,7 +60,7 @@ impl Entry {
                 Speaker::Note => marked("· ", theme.faint, &wrapped(&plain(&self.text, theme.faint), indented)),
                 Speaker::Failure => marked("! ", theme.bad, &wrapped(&plain(&self.text, theme.bad), indented)),
                 Speaker::Difference => marked("  ", Style::new(), &wrapped(&difference(&self.text, theme), indented)),
-                Speaker::Command => wrapped(&styled(self.text.trim_end(), theme), width),
+                Speaker::Command => hanging(&styled(self.text.trim_end(), theme), width),
             };
             if matches!(self.speaker, Speaker::You | Speaker::Model) && !self.goes_on {
                 self.rows.push(Line::default());
@@ -127,6 +127,10 @@ impl ChatLog {
 
     pub(crate) fn clear(&mut self) {
         *self = ChatLog::default();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     fn grow(&mut self, text: &str) {

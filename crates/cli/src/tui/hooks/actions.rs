@@ -97,7 +97,7 @@ fn add_form() -> Form {
             Field::text("script", "a script or program, in the folder of the hooks or from here", ""),
             Field::text("name", "empty: that of the script", ""),
             Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", ""),
-            Field::text("timeout", "how long it may take, such as 5s; empty: as usual", ""),
+            Field::text("timeout", "how long it may take, such as 5s; empty: the default", ""),
             Field::choice("on failure", "what its failure means", &ON_FAILURE, ""),
             Field::choice("for", "you, or everybody who works in this project", &["you", "project"], ""),
         ],
@@ -129,7 +129,7 @@ fn edit_form(hook: &Hook, values: &[String]) -> Form {
         format!("Edit {}", ollm_store::one_line(&hook.spec.name)),
         vec![
             Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", value(0)),
-            Field::text("timeout", "how long it may take, such as 5s; empty: as usual", value(1)),
+            Field::text("timeout", "how long it may take, such as 5s; empty: the default", value(1)),
             Field::choice("onFailure", "what its failure means", &ON_FAILURE, value(2)),
             Field::choice(
                 "priority",

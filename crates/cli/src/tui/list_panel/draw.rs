@@ -114,7 +114,8 @@ impl<C: ListContent> ListPanel<C> {
         let view = self.result_view.get_or_insert_with(|| TextView::at_end(styled(&self.result, theme)));
         let end = if self.running.is_some() { "" } else { " (Esc closes)" };
         let block = Block::new().borders(Borders::TOP);
-        draw_text(frame, area, block, &format!("{}{end}", self.result_title), view, theme);
+        let room = usize::from(area.width).saturating_sub(TITLE_FRAME + end.len());
+        draw_text(frame, area, block, &(fitted(&self.result_title, room) + end), view, theme);
     }
 
     fn details_text(&self, theme: &Theme) -> Vec<Line<'static>> {
@@ -126,11 +127,14 @@ impl<C: ListContent> ListPanel<C> {
     }
 }
 
+/// Columns of a frame around a title.
+const TITLE_FRAME: usize = 4;
+
 fn draw_text(frame: &mut Frame<'_>, area: Rect, block: Block<'_>, title: &str, view: &mut TextView, theme: &Theme) {
     let mut block = block.border_style(theme.faint);
     let inner = block.inner(area);
     if !title.is_empty() {
-        block = block.title(format!(" {} ", fitted(title, usize::from(area.width.saturating_sub(4)))));
+        block = block.title(format!(" {} ", fitted(title, usize::from(area.width).saturating_sub(TITLE_FRAME))));
     }
     frame.render_widget(block, area);
     view.draw(frame, inner);

@@ -70,7 +70,7 @@ fn d12_bounds_that_an_update_takes_from_a_hook_and_other_values_of_its_settings_
     for row in [
         "dialect     guard: gate\n",
         "priority    guard: critical\n",
-        "limits      guard: time 5s, memory 67108864 bytes, processes 4\n",
+        "limits      guard: time 5s, memory 64 MiB, processes 4\n",
         "setting     level (default \"safe\", one of \"safe\" \"off\"): How strict\n",
     ] {
         assert!(shown.contains(row), "{row}: {shown}");
@@ -81,7 +81,7 @@ fn d12_bounds_that_an_update_takes_from_a_hook_and_other_values_of_its_settings_
     for row in [
         "removed     dialect guard: gate\n",
         "removed     priority guard: critical\n",
-        "removed     limits guard: time 5s, memory 67108864 bytes, processes 4\n",
+        "removed     limits guard: time 5s, memory 64 MiB, processes 4\n",
         "added       parallel guard: true\n",
         "added       setting level (default \"off\", one of \"safe\" \"off\"): How strict\n",
     ] {

@@ -331,7 +331,7 @@ fn a_remote_server_that_misbehaves_is_named() {
         (&["--http", "--redirect", &other.url][..], "`s`"),
         (&["--http", "--garbage"], "`s`"),
         (&["--http", "--mute"], "`s`"),
-        (&["--http", "--unauthorized"], "wants to know who we are"),
+        (&["--http", "--unauthorized"], "needs a login"),
         (&["--sse", "--endpoint", "http://example.com/messages"], "it redirects to http://example.com"),
     ] {
         let remote = RemoteServer::start(flags).unwrap();

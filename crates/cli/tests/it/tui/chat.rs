@@ -161,6 +161,19 @@ fn inputs_that_wait_are_not_begun_when_the_person_leaves() {
 }
 
 #[test]
+fn an_input_that_waits_is_shown_when_its_turn_comes() {
+    let sleep = call("shell", &json!({"command": "sleep 1000"}));
+    let lab = lab(&[sleep, text("the second answer")]);
+    let mut chat = chat(&lab, &["--approval", "yolo"]);
+    chat.types("go\r").sees("tool shell");
+    let waiting = chat.types("what comes next\r").sees("1 waiting");
+    assert!(!waiting.contains("what comes next"), "{waiting}");
+    chat.types("\x03").sees("> what comes next");
+    chat.sees("the second answer");
+    leave(chat);
+}
+
+#[test]
 fn two_chats_keep_what_was_written_in_both() {
     let lab = lab(&[text("well met")]);
     let (mut one, mut other) = (chat(&lab, &[]), chat(&lab, &[]));
@@ -182,6 +195,9 @@ fn without_a_model_the_panels_say_what_to_do_and_go_on() {
     let mut panels = lab.pty(LARGE, &["tui"]);
     panels.sees("hint");
     panels.types("\x1b2").sees("Exit");
+    let back = panels.types("\x1b1").sees("no conversation");
+    assert_eq!(back.matches("E008").count(), 1, "a failure is told once: {back}");
+    panels.types("\r").sees_no_more("Exit");
     panels.types("\x11");
     assert_eq!(panels.ends().code, 0);
 }

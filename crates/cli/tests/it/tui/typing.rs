@@ -148,10 +148,10 @@ fn the_help_scrolls_and_any_other_key_closes_it_and_does_nothing_else() {
     let mut panel = lab.pty(Size { rows: 12, columns: 40 }, &["tui", "--panel", "hooks"]);
     panel.sees("Exit");
     panel.types("/own\r\x1b[F").sees("┌ own ─");
-    for (down, up) in [("\x1b[F", "\x1b[H"), ("\x1b[6~\x1b[6~\x1b[6~\x1b[6~", "\x1b[5~\x1b[5~\x1b[5~\x1b[5~")] {
+    for (down, up) in [("\x1b[F".to_owned(), "\x1b[H".to_owned()), ("\x1b[6~".repeat(6), "\x1b[5~".repeat(6))] {
         panel.types("?").sees("Esc closes");
-        panel.types(down).sees("Ctrl+Q");
-        panel.types(up).sees("on/off");
+        panel.types(&down).sees("Ctrl+Q");
+        panel.types(&up).sees("on/off");
         panel.types("d").sees_no_more("Esc closes");
         panel.sees("┌ own ─");
     }
