@@ -1,6 +1,7 @@
 //! What a program that we start finds out about us, and which programs it finds.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
@@ -19,7 +20,7 @@ pub(crate) fn ollm_without_rights(lab: &Lab, arguments: &[&str]) -> Option<Comma
     }
     // The folder of the program may be closed to strangers.
     let program = lab.root.join("ollm");
-    fs::copy(OLLM, &program).unwrap();
+    copy_ollm(&program);
     let owner = format!("{STRANGER}:{STRANGER}");
     assert!(Command::new("chown").args(["-R", &owner]).arg(&lab.root).status().unwrap().success());
     let become_stranger = ["--reuid", STRANGER, "--regid", STRANGER, "--clear-groups", "--inh-caps=-all"];
@@ -32,6 +33,12 @@ pub(crate) fn ollm_without_rights(lab: &Lab, arguments: &[&str]) -> Option<Comma
     }
     said_to_be_skipped();
     None
+}
+
+/// Copies our program by another process: a child that this one starts meanwhile would hold the new file open for writing,
+/// and the kernel starts no such file.
+pub(crate) fn copy_ollm(to: &Path) {
+    assert!(Command::new("cp").arg(OLLM).arg(to).status().unwrap().success());
 }
 
 #[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]

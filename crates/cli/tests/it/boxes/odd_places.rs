@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::attackers::build;
 use super::{CONTENT, assert_intact, boxed, guarded, is_whole, namespaces_work};
-use crate::attacks::surroundings::ollm_without_rights;
+use crate::attacks::surroundings::{copy_ollm, ollm_without_rights};
 use crate::lab::{OLLM, Ran, finish};
 
 /// A shell script in which `$OLLM` is the program, as root of a namespace with mounts of its own.
@@ -146,7 +146,7 @@ fn our_own_program_works_in_the_box_of_a_user_without_rights() {
     for arguments in [&["hook", "list"] as &[&str], &["box", "--", "echo", "inner"]] {
         let lab = guarded();
         let own = lab.root.join("ollm");
-        fs::copy(OLLM, &own).unwrap();
+        copy_ollm(&own);
         let outer = ["box", "--", own.to_str().unwrap()];
         let Some(command) = ollm_without_rights(&lab, &[&outer, arguments].concat()) else { return };
         let ran = finish(command, b"");
