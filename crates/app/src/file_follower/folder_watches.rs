@@ -12,6 +12,10 @@ use crate::wake_signal::WakeSignal;
 #[cfg(target_os = "linux")]
 const REMOTE: [u32; 7] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x6573_5546, 0x0BD0_0BD0];
 
+/// Every program that starts opens files in this folder, and the system would report each of them. So what appears
+/// directly in it is seen by the next look only.
+const BUSY: &str = "/etc";
+
 /// Folders on which the system reports, and the paths in them that matter. The system knows a folder by one name, so
 /// all names here are real: without links.
 pub(super) struct FolderWatches {
@@ -60,7 +64,10 @@ impl FolderWatches {
         // A program can replace a link, and also its target.
         let linked = roots.iter().filter_map(|root| Some(root.parent().map(real_name)?.join(root.file_name()?)));
         self.roots = linked.chain(roots.iter().map(|root| real_name(root))).collect();
-        let around = |root: &PathBuf| root.ancestors().skip(1).find(|path| path.is_dir()).map(Path::to_owned);
+        let around = |root: &PathBuf| {
+            let nearest = root.ancestors().skip(1).find(|path| path.is_dir());
+            nearest.filter(|path| *path != Path::new(BUSY)).map(Path::to_owned)
+        };
         let folders: BTreeSet<PathBuf> =
             folders.iter().map(|folder| real_name(folder)).chain(self.roots.iter().filter_map(around)).collect();
         let notifier = &mut self.notifier;

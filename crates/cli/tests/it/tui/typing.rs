@@ -156,8 +156,8 @@ fn the_help_scrolls_and_any_other_key_closes_it_and_does_nothing_else() {
         panel.sees("┌ own ─");
     }
     panel.types("?").sees("Esc closes");
-    panel.types(&"\x1b[B".repeat(30)).sees("Ctrl+Q");
-    panel.types(&"\x1b[A".repeat(30)).sees("on/off");
+    panel.types(&"\x1b[B".repeat(60)).sees("Ctrl+Q");
+    panel.types(&"\x1b[A".repeat(60)).sees("on/off");
     panel.types("\r").sees_no_more("Esc closes");
     assert_eq!(entry(&lab, "own")["enabled"], true);
     leave(panel);
