@@ -607,7 +607,7 @@ mod tests {
             "bash -c \"$(cat lib/a)\"",
             "bash <(cat lib/a)",
             "sh /dev/stdin < lib/a",
-            "cp lib/a /tmp/x && sh /tmp/x",
+            "cp lib/a /tmp/ollm-is-not-here && sh /tmp/ollm-is-not-here",
             "python3 -c \"exec(open('lib/a').read())\"",
             "npm run x",
             "make -s",
