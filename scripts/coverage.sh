@@ -15,12 +15,15 @@ work="$PWD/target/coverage"
 critical=(
     crates/engine/src/{registry,run,merge,clear,plan,select,limit}.rs
     crates/engine/src/action/{program,shell,verdict}.rs
+    crates/process/src/{job,unix}.rs
+    crates/process/src/unix/{child,supervise,leader,pipes}.rs
+    crates/process/src/unix/linux/spawn.rs
     crates/trust/src/{trust,proposal,approvals,identity}.rs
     crates/catalog/src/extension/{find,read,resolve,manifest,depend}.rs
     crates/mcp/src/{lifecycle,handshake,requester,connect,list,tool}.rs
 )
 # Examples in comments count nothing, so they are left out.
-packages=(-p ollm-engine -p ollm-trust -p ollm-catalog -p ollm-mcp --lib --tests)
+packages=(-p ollm-engine -p ollm-process -p ollm-trust -p ollm-catalog -p ollm-mcp --lib --tests)
 
 unknown() {
     echo "nothing is known of the coverage: $1" >&2

@@ -196,7 +196,7 @@ pub enum ModelError {
         why: String,
     },
     /// No data came for too long.
-    #[error("{url} sent nothing for {seconds} seconds; ask again, raise model.timeout, or take a smaller model")]
+    #[error("{url} sent nothing for {seconds} s; ask again, raise model.timeout, or take a smaller model")]
     Silent {
         /// The address.
         url: String,

@@ -99,10 +99,6 @@ impl Protocol for Messages {
         misses
     }
 
-    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
-        refusal.hint(Some("ANTHROPIC_API_KEY"))
-    }
-
     fn take(parts: &mut Blocks, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
         parts.take(draft, event, hear)
     }

@@ -8,7 +8,7 @@ use ollm_store::{Redactor, cut};
 use serde_json::Value;
 use ureq::Agent;
 
-use super::endpoint::OPENAI;
+use super::endpoint::OWN_SERVERS;
 use super::http::{HttpRequest, Patience, Reply, agent, send};
 use super::protocol::Connection;
 use super::refusal::Refusal;
@@ -197,11 +197,12 @@ impl Client {
 }
 
 impl Refusal {
-    /// What usually helps, after a semicolon; `key` is the variable that holds the key for this server.
-    pub(crate) fn hint(&self, key: Option<&str>) -> String {
-        match (self.status, key) {
-            (401 | 403, Some(key)) => format!("; set {key} to your key and try again"),
-            (401 | 403, None) => "; set the key for this server and try again".to_owned(),
+    /// What usually helps, after a semicolon.
+    pub(crate) fn hint(&self) -> String {
+        let own = OWN_SERVERS.iter().find(|(address, _)| self.url.starts_with(address));
+        match (self.status, own) {
+            (401 | 403, Some((_, key))) => format!("; set {key} to your key and try again"),
+            (401 | 403, None) => "; set OLLM_MODEL_KEY to the key for this server and try again".to_owned(),
             (200 | 404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
             _ if self.is_of_template() => {
                 "; the model's chat template refuses this conversation: begin another one, or start the server with another template"
@@ -209,11 +210,6 @@ impl Refusal {
             }
             _ => String::new(),
         }
-    }
-
-    /// The same for a server that speaks one of OpenAI's protocols.
-    pub(crate) fn openai_hint(&self) -> String {
-        self.hint(self.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
     }
 
     /// The refusal as an error, with a hint.

@@ -11,10 +11,10 @@ use super::{ModelError, Piece, Question};
 use crate::cancel::Cancel;
 use crate::message::Message;
 
-/// How the addresses of OpenAI's own servers begin.
-pub(super) const OPENAI: &str = "https://api.openai.com/";
-/// Remote servers with a large window that do not report it.
-const ROOMY: &[&str] = &[OPENAI, "https://api.anthropic.com/"];
+/// How the addresses of the providers' own servers begin, and the variable with the key for each. Their windows are large
+/// and not reported.
+pub(super) const OWN_SERVERS: &[(&str, &str)] =
+    &[("https://api.openai.com/", "OPENAI_API_KEY"), ("https://api.anthropic.com/", "ANTHROPIC_API_KEY")];
 
 /// The fields in which servers report the model's window.
 const WINDOW_FIELDS: &[&str] =
@@ -101,7 +101,7 @@ impl Endpoint {
     /// Asks the server for the window: in its list of models, or as llama-server reports it. An error means that it may
     /// report it later.
     fn ask_window(&self, cancel: &Cancel) -> Result<Option<u64>, ModelError> {
-        if ROOMY.iter().any(|address| self.client.base_url.starts_with(address)) {
+        if OWN_SERVERS.iter().any(|(address, _)| self.client.base_url.starts_with(address)) {
             return Ok(None);
         }
         let list = match self.client.json("/models", None, cancel) {

@@ -100,8 +100,8 @@ pub(crate) struct Reply<'a> {
     url: &'a str,
     arrivals: Receiver<Arrival>,
     cancel: &'a Cancel,
+    /// How long a silence may be; before the head comes, it includes the time to connect.
     silence: Duration,
-    connect: Duration,
     /// The deadline of the answer; `None` if it exceeds what the clock can hold.
     end: Option<Instant>,
     /// How often the person was told of a silence.
@@ -111,7 +111,7 @@ pub(crate) struct Reply<'a> {
 /// A client that keeps its connections.
 pub(crate) fn agent(network: &Network, url: &str, patience: &Patience) -> Result<Agent, ModelError> {
     // A silence is told by the reply, which waits less long.
-    let limit = patience.silence.saturating_add(patience.connect * 2);
+    let limit = patience.silence.saturating_add(patience.connect.saturating_mul(2));
     let config = Agent::config_builder()
         .http_status_as_error(false)
         // A redirected request would send the key to an unknown server.
@@ -139,11 +139,12 @@ pub(crate) fn send<'a>(
     spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
     let none = Head { status: 0, is_json: false, is_page: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
-    let (silence, connect) = (patience.silence, patience.connect);
-    let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, connect, end, told: 0 };
+    let silence = patience.silence.saturating_add(patience.connect);
+    let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, end, told: 0 };
     match reply.next(hear)? {
         Arrival::Head(came) => {
             reply.head = came;
+            reply.silence = patience.silence;
             Ok(reply)
         }
         Arrival::Unreachable(error) => Err(error),
@@ -193,8 +194,8 @@ impl Reply<'_> {
             match self.arrivals.recv_timeout(LOOKING) {
                 Ok(arrival) => return Ok(arrival),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Arrival::Broken("the connection ended".to_owned())),
-                Err(RecvTimeoutError::Timeout) if since.elapsed() > self.silence.saturating_add(self.connect) => {
-                    return Err(ModelError::Silent { url: self.url.to_owned(), seconds: self.silence.as_secs() });
+                Err(RecvTimeoutError::Timeout) if since.elapsed() > self.silence => {
+                    return Err(ModelError::Silent { url: self.url.to_owned(), seconds: since.elapsed().as_secs() });
                 }
                 Err(RecvTimeoutError::Timeout) => self.tell_silence(since.elapsed(), hear),
             }

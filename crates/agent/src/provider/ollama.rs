@@ -83,7 +83,7 @@ impl Protocol for OllamaChat {
             200 | 404 => {
                 "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned()
             }
-            _ => refusal.hint(None),
+            _ => refusal.hint(),
         }
     }
 

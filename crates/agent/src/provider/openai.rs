@@ -59,10 +59,6 @@ impl Protocol for ChatCompletions {
         refusal.names("stream_options") && std::mem::replace(&mut self.counts, false)
     }
 
-    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
-        refusal.openai_hint()
-    }
-
     fn take((): &mut (), draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
         take(draft, event, hear)
     }

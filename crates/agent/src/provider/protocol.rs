@@ -83,7 +83,9 @@ pub(crate) trait Protocol: Send {
     fn adapt(&mut self, endpoint: &mut Endpoint, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool;
 
     /// What a person can do about a refusal, after a semicolon.
-    fn hint(&self, endpoint: &Endpoint, refusal: &Refusal) -> String;
+    fn hint(&self, _endpoint: &Endpoint, refusal: &Refusal) -> String {
+        refusal.hint()
+    }
 
     /// How the events of an answer are separated.
     fn framing() -> Framing {

@@ -87,10 +87,6 @@ impl Protocol for ResponseItems {
         refuses && std::mem::replace(&mut self.sealed, false)
     }
 
-    fn hint(&self, _: &Endpoint, refusal: &Refusal) -> String {
-        refusal.openai_hint()
-    }
-
     fn take(parts: &mut Items, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> StreamStep {
         parts.take(draft, event, hear)
     }

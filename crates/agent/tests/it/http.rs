@@ -169,7 +169,7 @@ fn a_refusal_is_told_once_without_the_key_and_with_the_way_out() {
     let mut model = model(&server, Some("sk-verysecretkey"));
     let mut complaint = || ask(&mut model, &Cancel::default()).1.unwrap_err().to_string();
     let first = complaint();
-    assert!(first.contains("answered 401: bad key [redacted") && first.contains("set the key"), "{first}");
+    assert!(first.contains("answered 401: bad key [redacted") && first.contains("set OLLM_MODEL_KEY"), "{first}");
     assert!(!first.contains("sk-verysecretkey"));
     assert!(complaint().contains("check the model's name"));
     assert!(complaint().ends_with("x does not support tools"));

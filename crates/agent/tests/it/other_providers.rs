@@ -194,7 +194,13 @@ fn what_goes_wrong_is_told_in_plain_words() {
     assert!(ask(&mut model).1.unwrap_err().to_string().contains("Overloaded"));
     let too_long = ask(&mut model).1.unwrap_err();
     assert!(matches!(too_long, ModelError::TooLong { window: Some(200_000), sent: Some(213_462), .. }), "{too_long:?}");
-    assert!(ask(&mut model).1.unwrap_err().to_string().ends_with("set ANTHROPIC_API_KEY to your key and try again"));
+    assert!(
+        ask(&mut model)
+            .1
+            .unwrap_err()
+            .to_string()
+            .ends_with("set OLLM_MODEL_KEY to the key for this server and try again")
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Models as people meet them: a local Ollama, a first run without any, and small ones.
 
 use std::io::Read;
-use std::net::TcpListener;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -175,13 +174,13 @@ fn a_call_in_the_form_of_python_is_made_and_one_in_an_unknown_form_is_named() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_waited_for_as_long_as_the_settings_say() {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let model = format!("openai:m@http://{}/v1", silent.local_addr().unwrap());
-    let lab = Lab::new().set("OLLM_MODEL_TIMEOUT", "1s");
-    let ran = lab.run(&["run", "hi", "--model", &model]);
+fn a_server_that_falls_silent_is_waited_for_as_long_as_the_settings_say() {
+    let half = b"data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n";
+    let server = ModelServer::start(vec![ModelReply::bytes(half, 99, ModelReplyEnd::Hanging)]).unwrap();
+    let model = format!("openai:m@{}", server.url());
+    let ran = Lab::new().set("OLLM_MODEL_TIMEOUT", "1s").run(&["run", "hi", "--model", &model]);
     assert_eq!(ran.code, 5, "{ran:?}");
-    assert!(ran.stderr.contains("sent nothing for 1 seconds; ask again, raise model.timeout"), "{ran:?}");
+    assert!(ran.stderr.contains("s; ask again, raise model.timeout, or take a smaller model"), "{ran:?}");
 }
 
 #[test]

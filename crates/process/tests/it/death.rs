@@ -122,6 +122,8 @@ fn asked() {
         return;
     }
     let signal = std::env::var("SIGNAL").unwrap().parse().unwrap();
+    // Whoever runs the tests in the background may have it ignored.
+    set_signal(signal, libc::SIG_DFL);
     let _setup = ProcessSetup::new();
     let children = Children::new();
     let hold = children.hold_signals();
@@ -164,6 +166,8 @@ fn unasked() {
         return;
     }
     set_signal(libc::SIGHUP, libc::SIG_IGN);
+    // Whoever runs the tests in the background may have it ignored.
+    set_signal(libc::SIGINT, libc::SIG_DFL);
     let children = Children::new();
     let hold = children.hold_signals();
     assert_eq!(blocked(), Vec::<libc::c_int>::new(), "nothing is held back before there is a job");
