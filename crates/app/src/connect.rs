@@ -14,7 +14,7 @@ use ollm_process::{Children, End, Job, Limits, find_program};
 use ollm_protocol::dialect::agents::home::{Commands, Form, LineShell, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
 use ollm_protocol::{Code, Event, EventKind};
-use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
+use ollm_store::{FileError, digest_bytes, read_bounded, replace_through_links, write_atomic};
 
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -148,6 +148,9 @@ pub fn plan<'a>(
         return Ok(Plan { agent, scope, files, warnings: Vec::new(), made: MadeParts::default() });
     }
     let before = read(&place)?;
+    if before.is_none() && place.is_symlink() {
+        return Err(AppError::new(Code::NotWritten, FileError::Link { path: place }.to_string()));
+    }
     let text = before.as_deref().unwrap_or_default();
     let Connected { text: after, made } =
         connected(text, &ConnectionSpec { agent, line: &line }).map_err(|why| broken(&place, &why))?;

@@ -188,6 +188,7 @@ impl EventIndex {
 
     fn index(&mut self, kind: EventKind, pattern: &Pattern, at: usize) {
         match pattern {
+            pattern if pattern.is_of_any_server() => self.others.push(at),
             Pattern::Exact(name) => {
                 self.exact.entry(Subject::new(kind, name).key().into_owned()).or_default().push(at);
             }

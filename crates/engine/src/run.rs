@@ -235,7 +235,7 @@ impl PendingTask {
 
 /// The report for the result of a remote task.
 pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &TaskReply, sent: &SentTask) -> Report {
-    report_of(hook, said.read(hook.dialect, event.kind), said.end(), sent)
+    report_of(hook, hook.completed(event, said.read(hook.dialect, event.kind)), said.end(), sent)
 }
 
 fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &SentTask) -> Report {
@@ -291,7 +291,7 @@ pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::
         ollm_process::End::NotStarted(error) => return lost(&error.to_string()),
     };
     let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-    let mut report = report_of(hook, action::read(hook, event, &output), end, sent);
+    let mut report = report_of(hook, hook.completed(event, action::read(hook, event, &output)), end, sent);
     if let Some(error) = &mut report.error {
         if let Some(limit) = exceeded(hook, &outcome.end, &outcome.stderr) {
             let _ = write!(error, "; {limit}");

@@ -67,6 +67,11 @@ pub trait Dialect: Sync + fmt::Debug {
         self.read_verdict(kind, output)
     }
 
+    /// Whether changed arguments in a hook's answer replace the whole object that the hook read. Else they are merged.
+    fn replaces_args(&self) -> bool {
+        false
+    }
+
     /// Host to us: reads the event that a host sent.
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError>;
 

@@ -13,6 +13,7 @@ use crate::dialect::{Addressee, Dialect, HookAnswer, Output};
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
+use crate::tool;
 
 pub mod action;
 mod definition;
@@ -305,6 +306,23 @@ impl Hook {
             Some(event) => self.dialect.read_verdict_of(event, kind, output),
             None => self.dialect.read_verdict(kind, output),
         }
+    }
+
+    /// The hook's answer about an event. Where changed arguments replace all others, those that it leaves out are null.
+    pub fn completed(&self, event: &Event, mut answer: HookAnswer) -> HookAnswer {
+        let patch = &mut answer.verdict.patch;
+        if patch.is_empty() || !self.dialect.replaces_args() {
+            return answer;
+        }
+        let (written, name) = (self.written(event), self.spec.spoken_as.as_deref());
+        let name = name.unwrap_or_else(|| self.dialect.spell(event.kind));
+        if let Ok(told) = self.dialect.read_event_named(name, &written)
+            && let Some((tool, Some(args))) = told.event.call()
+        {
+            let told = args.keys().filter(|name| !told.spelling.added_args.contains(&name.as_str()));
+            tool::remove_others(tool, told, patch);
+        }
+        answer
     }
 
     /// The id.

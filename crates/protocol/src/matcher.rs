@@ -2,7 +2,7 @@
 //!
 //! A tool has a name in each agent's vocabulary. A matcher that fits one of these names fits the tool, under every
 //! agent. Agents join the server and the tool of an MCP call by different signs. So the signs, and the place where the
-//! server ends, do not matter.
+//! server ends, do not matter in any name that the table of tools does not have.
 
 use std::borrow::Cow;
 
@@ -16,6 +16,10 @@ use crate::tool::{Declaration, declared};
 const LONGEST_EXPRESSION: usize = 10_000;
 /// The server name in calls whose agent does not name the server.
 pub(crate) const UNNAMED_SERVER: &str = "unknown";
+/// The beginning of a tool's name in the words of an agent that does not name the server.
+const ANY_SERVER: &str = "MCP:";
+/// The beginning of a normalised MCP name.
+const MCP: &str = "mcp-";
 /// The most ways of splitting an MCP name that are tried for an expression.
 const MOST_PARTINGS: usize = 16;
 
@@ -67,19 +71,19 @@ impl<'a> Subject<'a> {
     pub fn key(self) -> Cow<'a, str> {
         match self.tool {
             Some(tool) => tool.name.into(),
-            None => self.joined().map_or(Cow::Borrowed(self.name), Cow::Owned),
+            None => self.plain().map_or(Cow::Borrowed(self.name), |name| Cow::Owned(format!("{MCP}{name}"))),
         }
     }
 
     /// Every name to compare with the prefixes of matchers, as [`prefix_key`] makes them.
     pub fn beginnings(self) -> impl Iterator<Item = Cow<'a, str>> {
-        self.names().chain(self.wide_names()).map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
+        let own = self.names().chain(self.wide_names()).map(Cow::Borrowed);
+        own.chain(self.joined().map(Cow::Owned)).chain(self.plain().map(Cow::Owned))
     }
 
     /// Whether it is an MCP tool without a named server: it may be any server's.
     pub fn has_unnamed_server(self) -> bool {
-        let server = self.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
-        self.is_call && server == Some(UNNAMED_SERVER)
+        self.is_call && of_any_server(self.name).is_some()
     }
 
     /// The normalised name of an MCP tool, whichever signs its agent uses.
@@ -87,8 +91,13 @@ impl<'a> Subject<'a> {
         joined(self.name).filter(|_| self.is_call)
     }
 
-    /// The names of an MCP tool with the server ending at other places.
-    fn partings(self) -> impl Iterator<Item = String> {
+    /// The name of a tool that the table does not have, with the same sign between all words.
+    fn plain(self) -> Option<String> {
+        (self.is_call && self.tool.is_none()).then(|| plain(self.name))
+    }
+
+    /// The names of an MCP tool with the server ending at other places, and in the words of each agent.
+    fn server_names(self) -> impl Iterator<Item = String> {
         let parts = self.name.strip_prefix("mcp__").and_then(|name| name.split_once("__")).filter(|_| self.is_call);
         parts.into_iter().flat_map(|(server, tool)| {
             let signs = tool.char_indices().filter(|(_, letter)| is_sign(*letter));
@@ -96,7 +105,9 @@ impl<'a> Subject<'a> {
                 let (more, rest) = (tool.get(..at)?, tool.get(at + 1..)?);
                 Some(format!("mcp__{server}{sign}{more}__{rest}"))
             };
-            signs.take(MOST_PARTINGS).filter_map(parting)
+            let spelled = ["-", "_", "__", "___"].map(|sign| format!("{server}{sign}{tool}"));
+            let marked = [format!("mcp_{server}_{tool}"), format!("@{server}/{tool}"), format!("{ANY_SERVER}{tool}")];
+            signs.take(MOST_PARTINGS).filter_map(parting).chain(spelled).chain(marked)
         })
     }
 
@@ -121,20 +132,23 @@ impl<'a> Subject<'a> {
         let may_be_meant = || self.has_unnamed_server() && expression.as_str().contains("mcp");
         self.names().any(|name| expression.is_match(name))
             || self.wide_names().any(is_whole)
-            || self.partings().any(|name| expression.is_match(&name))
+            || self.server_names().any(|name| expression.is_match(&name))
             || may_be_meant()
     }
 
     /// Whether a prefix fits any name of the subject.
     fn begins_with(self, prefix: &str) -> bool {
         let key = prefix_key(prefix);
-        let may_be_meant = self.has_unnamed_server() && key.starts_with("mcp-");
-        let own = || self.names().any(|name| name.starts_with(&*key));
+        let may_be_meant = self.has_unnamed_server() && key.starts_with(MCP);
+        let own = || self.names().any(|name| name.starts_with(prefix));
         let joined = || self.joined().is_some_and(|name| name.starts_with(&*key));
+        // Without a sign, a beginning is not the name of a server.
+        let plain = || key.contains('-') && self.plain().is_some_and(|name| name.starts_with(&*key));
         // `editor*` and `write_*` do not mean every tool that changes files, but `fs_*` does.
-        let is_narrow = || TOOLS.iter().any(|tool| !tool.is_wide() && tool.name.starts_with(&*key));
-        let wide = || key.ends_with(is_sign) && !is_narrow() && self.wide_names().any(|name| name.starts_with(&*key));
-        may_be_meant || own() || joined() || wide()
+        let is_narrow = || TOOLS.iter().any(|tool| !tool.is_wide() && tool.name.starts_with(prefix));
+        let wide =
+            || prefix.ends_with(is_sign) && !is_narrow() && self.wide_names().any(|name| name.starts_with(prefix));
+        may_be_meant || own() || joined() || plain() || wide()
     }
 }
 
@@ -219,15 +233,16 @@ impl Pattern {
             Pattern::Exact(name) if name == subject.name => true,
             Pattern::Exact(name) => match subject.tool {
                 Some(tool) => declared(name).is_some_and(|wanted| tool.fits(wanted)),
-                None => subject.joined().is_some_and(|own| {
-                    let unnamed = Some(&own).filter(|_| subject.has_unnamed_server());
-                    let tool = unnamed.and_then(|own| own.strip_prefix("mcp-")?.strip_prefix(UNNAMED_SERVER));
-                    joined(name).is_some_and(|wanted| own == wanted || tool.is_some_and(|tool| wanted.ends_with(tool)))
-                }),
+                None => subject.is_call && declared(name).is_none() && is_same_server_tool(subject.name, name),
             },
             Pattern::Prefix(prefix) => subject.begins_with(prefix),
             Pattern::Builtin => !subject.name.starts_with("mcp__"),
         }
+    }
+
+    /// Whether it names a tool of an MCP server, but not the server.
+    pub fn is_of_any_server(&self) -> bool {
+        matches!(self, Pattern::Exact(name) if of_any_server(name).is_some())
     }
 
     fn text(&self) -> String {
@@ -239,16 +254,44 @@ impl Pattern {
     }
 }
 
-/// One form for all prefixes that mean the same MCP tools. Other prefixes stay unchanged.
+/// One form for all prefixes that mean the same MCP tools. Prefixes of names in the table stay unchanged.
 pub fn prefix_key(prefix: &str) -> Cow<'_, str> {
-    words(prefix).map_or(Cow::Borrowed(prefix), |words| Cow::Owned(joined_words(words)))
+    if let Some(words) = words(prefix) {
+        return Cow::Owned(joined_words(words));
+    }
+    let is_declared = || TOOLS.iter().flat_map(|tool| tool.own_names()).any(|name| name.starts_with(prefix));
+    if prefix.contains(is_sign) && !is_declared() { Cow::Owned(plain(prefix)) } else { Cow::Borrowed(prefix) }
 }
 
-/// An MCP name with the same sign between all words: `mcp__git__push`, `mcp_git_push`, `@git/push` and `git__push`
-/// become one.
+/// Whether two names that the table of tools does not have may name the same tool of an MCP server.
+fn is_same_server_tool(called: &str, wanted: &str) -> bool {
+    let ends =
+        |name: &str, tool: &str| plain(name).strip_suffix(&*plain(tool)).is_some_and(|start| start.ends_with('-'));
+    match (of_any_server(called), of_any_server(wanted)) {
+        (None, None) => plain(called) == plain(wanted),
+        (Some(called), Some(wanted)) => plain(called) == plain(wanted),
+        (Some(tool), None) => ends(wanted, tool),
+        (None, Some(tool)) => ends(called, tool),
+    }
+}
+
+/// The tool in a name that says that it is an MCP server's, but not whose.
+fn of_any_server(name: &str) -> Option<&str> {
+    let unnamed = || name.strip_prefix("mcp__")?.strip_prefix(UNNAMED_SERVER)?.strip_prefix("__");
+    name.strip_prefix(ANY_SERVER).or_else(unnamed)
+}
+
+/// An MCP name with the same sign between all words, and before them: `mcp__git__push`, `mcp_git_push`, `@git/push`
+/// and `git__push` become one.
 fn joined(name: &str) -> Option<String> {
     // A name with `__` may also be one of an agent's own tools.
     words(name).or_else(|| name.contains("__").then_some(name)).map(joined_words)
+}
+
+/// A name with the same sign between all words, without the marks of MCP.
+fn plain(name: &str) -> String {
+    let joined = joined_words(words(name).unwrap_or(name));
+    joined.strip_prefix(MCP).unwrap_or(&joined).to_owned()
 }
 
 /// The words of a name that can only be an MCP name.
@@ -258,7 +301,7 @@ fn words(name: &str) -> Option<&str> {
 }
 
 fn joined_words(rest: &str) -> String {
-    let mut joined = String::from("mcp-");
+    let mut joined = String::from(MCP);
     for letter in rest.chars() {
         match letter {
             sign if is_sign(sign) => {
@@ -370,6 +413,15 @@ mod tests {
             ("my-git___push", &["mcp__my-git__push", "mcp__my__git-push"]),
             ("git___*", &["mcp__git__push"]),
             ("developer__*", &["Bash"]),
+            // opencode, Copilot and Cursor name the tools of servers so.
+            ("git_push|git-push", &["mcp__git__push", "git_push", "git-push", "mcp_git_push"]),
+            ("git_hub_list-issues", &["mcp__git-hub__list_issues", "mcp__git__hub-list_issues"]),
+            ("git-hub_*", &["mcp__git__hub-list_issues", "git_hub_list"]),
+            ("MCP:push", &["mcp__git__push", "mcp__my_git__push", "mcp__unknown__push", "MCP:push", "git_push"]),
+            ("mcp__git__push", &["MCP:push", "git_push", "git-push", "git___push", "@git/push"]),
+            ("mcp__unknown__push", &["mcp__git__push"]),
+            ("re:^git[-_]push$", &["mcp__git__push"]),
+            ("re:^(@git/|MCP:)push$", &["mcp__git__push"]),
             // If the server is unknown, it may be this one.
             ("mcp__git__push", &["mcp__unknown__push"]),
             ("mcp__git__*", &["mcp__unknown__push"]),
@@ -387,9 +439,16 @@ mod tests {
             ("mcp__git__push", "mcp__unknown__pull"),
             ("Bash", "mcp__unknown__push"),
             ("mcp__git__*", "mcp__github__push"),
-            ("mcp_git_push", "git_push"),
-            ("git_push", "mcp__git__push"),
             ("git__pull", "mcp__git__push"),
+            ("git_pull", "mcp__git__push"),
+            ("push", "mcp__git__push"),
+            ("git*", "mcp__git__push"),
+            ("mcp__*", "git_push"),
+            ("web_*", "mcp__web__push"),
+            ("web_fetch", "mcp__web__fetch"),
+            ("MCP:push", "mcp__git__pull"),
+            ("MCP:push", "mcp__git__repush"),
+            ("MCP:push", "shell"),
             ("Bash", "Write"),
             ("apply_patch", "Read"),
             // A part of a name may be part of many names.

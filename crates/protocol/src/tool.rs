@@ -13,7 +13,7 @@ pub(crate) use effect::effects_of_text;
 pub(crate) use patch::patched_files;
 
 pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of, unknown_values};
-pub use vocabulary::{add_canonical, misfit, patched, spelled_for};
+pub use vocabulary::{add_canonical, misfit, patched, remove_others, spelled_for};
 
 /// Something a model can call.
 #[derive(Clone, Debug, PartialEq)]

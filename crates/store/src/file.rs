@@ -181,7 +181,25 @@ pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(),
         return Err(FileError::HardLinks { path: real, names });
     }
     let mode = found.map_or_else(|| Permissions::from_mode(mode), |meta| meta.permissions());
+    remove_leftovers(&real);
     replace(&real, bytes, &format!(".{}.tmp", random_name()), Some(mode))
+}
+
+/// Removes what killed writers of a file left beside it. A living writer needs milliseconds.
+fn remove_leftovers(path: &Path) {
+    const DEAD: Duration = Duration::from_mins(1);
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
+    let is_temporary = |found: &OsStr| {
+        let random = found.to_str()?.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
+        Some(random.len() == 16 && random.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    for entry in fs::read_dir(parent(path)).into_iter().flatten().flatten() {
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_temporary(&entry.file_name()) == Some(true) && age().is_some_and(|age| age > DEAD) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Opens a file that serves only as a lock, readable by its owner only; creates it if needed.

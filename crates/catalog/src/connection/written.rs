@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use ollm_protocol::EventKind;
 use ollm_protocol::dialect::agents::home::{Form, MatcherForm, OwnFolder, WrittenForm};
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent};
+use ollm_protocol::{EventKind, placeholders};
 use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
@@ -191,6 +191,12 @@ impl Handler<'_> {
                 }
                 Ok(Some(action))
             }
+            "mcp_tool" => {
+                let (server, tool) = text(node, "server").zip(text(node, "tool")).ok_or("names no server and tool")?;
+                let args =
+                    pair(node, "input").map_or_else(|| Ok(json!({})), |(_, input)| arguments(&input.to_json()))?;
+                Ok(Some(json!({"type": "mcp", "server": server, "tool": tool, "args": args})))
+            }
             // In Copilot, this text is sent as if the person typed it. In other agents, a model judges by it.
             "prompt" if self.agent.name == "copilot" => {
                 let prompt = text(node, "prompt").ok_or("has no prompt")?;
@@ -331,6 +337,34 @@ fn with_variables(text: &str, allowed: &[&str]) -> String {
         }
     }
     filled
+}
+
+/// The arguments of a tool with their variables in our notation: `${tool_input.file_path}` is a field of the event.
+fn arguments(value: &Value) -> Result<Value, String> {
+    match value {
+        Value::String(text) if text.contains("{{") => {
+            Err("has `{{` in its `input`, which is a variable here".to_owned())
+        }
+        Value::String(text) => {
+            let mut parts = text.split("${");
+            let mut filled = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                let (path, rest) = part.split_once('}').ok_or("has a `${` without an end in its `input`")?;
+                let variable = format!("{{{{stdin.{path}}}}}");
+                if placeholders(&variable).next().is_none_or(|found| found.span.len() != variable.len()) {
+                    return Err(format!("has `${{{path}}}` in its `input`, which is no field of an event"));
+                }
+                filled.extend([&variable, rest]);
+            }
+            Ok(filled.into())
+        }
+        Value::Array(items) => items.iter().map(arguments).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| Ok((name.clone(), arguments(value)?)));
+            Ok(Value::Object(fields.collect::<Result<_, String>>()?))
+        }
+        other => Ok(other.clone()),
+    }
 }
 
 /// A key that occurs twice in a map.

@@ -107,11 +107,16 @@ fn what_cannot_be_taken_over_is_named() {
     let claude = |event: &str, group: Value| ("claude", json!({"hooks": {event: [group]}}));
     let one = |hook: Value| json!({"hooks": [hook]});
     let run = |key: &str, value: Value| json!({"hooks": [{"type": "command", "command": "x", key: value}]});
+    let tool = |text: &str| json!({"type": "mcp_tool", "server": "s", "tool": "t", "input": {"a": [text]}});
     let matched = |matcher: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": "x"}]});
     for ((id, settings), why) in [
         (claude("PreToolUse", one(json!({"type": "prompt", "prompt": "is it safe?"}))), "only Claude Code can do"),
         (claude("PreToolUse", one(json!({"type": "agent", "prompt": "look"}))), "type `agent`"),
         (claude("PreToolUse", one(json!({"type": "command"}))), "has no command"),
+        (claude("PreToolUse", one(json!({"type": "mcp_tool", "tool": "scan"}))), "names no server and tool"),
+        (claude("PreToolUse", one(tool("${a b}"))), "which is no field of an event"),
+        (claude("PreToolUse", one(tool("${a"))), "without an end"),
+        (claude("PreToolUse", one(tool("{{a}}"))), "which is a variable here"),
         (claude("PreToolUse", run("asyncRewake", true.into())), "wakes the model when it is done"),
         (claude("PreToolUse", run("if", "Edit(~/.ssh/**)".into())), "permission rule `Edit(~/.ssh/**)`"),
         (claude("PermissionRequest", run("if", "Bash".into())), "which only its agent can judge"),
@@ -152,6 +157,20 @@ fn a_matcher_for_tools_of_servers_has_our_names_for_them() {
         let fits = Matcher::parse(matcher).unwrap();
         assert!(fits.matches(Some(Subject::new(EventKind::BeforeTool, "mcp__db__query"))), "{id}: {matcher}");
         assert!(!fits.matches(Some(Subject::new(EventKind::BeforeTool, "mcp__db2__drop"))), "{id}: {matcher}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_a_tool_of_a_server_calls_it_with_what_its_agent_sends() {
+    let input = json!({"file": "in ${tool_input.file_path}: $5", "deep": [{"who": "${session_id}"}, 3]});
+    for id in ["claude", "codex"] {
+        let hook = json!({"type": "mcp_tool", "server": "sec", "tool": "scan", "input": input, "timeout": 9});
+        let found = imported(id, &json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}}));
+        let args =
+            json!({"file": "in {{stdin.tool_input.file_path}}: $5", "deep": [{"who": "{{stdin.session_id}}"}, 3]});
+        let action = json!({"type": "mcp", "server": "sec", "tool": "scan", "args": args});
+        assert_eq!(found.hooks[0].1["action"], action, "{id}: {found:?}");
+        assert_eq!(found.hooks[0].1["timeout"], "9000ms");
     }
 }
 

@@ -227,6 +227,17 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_is_refused_in_a_dry_run_as_well() {
+    let lab = Lab::new();
+    lab.write("home/.claude/other.json", "{}");
+    symlink("nothing.json", lab.root.join(SETTINGS)).unwrap();
+    for arguments in [["connect", "claude"].as_slice(), &["connect", "claude", "--dry-run"]] {
+        let ran = lab.run(arguments);
+        assert!(ran.code == 5 && ran.stderr.contains("is a symbolic link"), "{arguments:?} {ran:?}");
+    }
+}
+
+#[test]
 fn files_that_cannot_be_understood_or_written_are_told_and_left_alone() {
     for (text, why) in [
         ("{\"hooks\": ", "not valid JSON"),

@@ -9,6 +9,7 @@ mod told;
 mod unclear;
 
 use ollm_protocol::dialect::AGENTS;
+use serde_json::json;
 use tables::{HOSTS, SPEAKERS, Speaker};
 
 use crate::lab::{Lab, Ran, finish};
@@ -267,6 +268,28 @@ fn a_matcher_and_a_condition_hold_in_every_vocabulary() {
         assert!(format!("{}{}", refused.stdout, refused.stderr).contains("not today"), "{host}: {refused:?}");
         let passed = lab.event_from(host, &event.replace("FILE", "a/b.rs"));
         assert!(["", "{}\n"].contains(&passed.stdout.as_str()) && passed.code == 0, "{host}: {passed:?}");
+    }
+}
+
+#[test]
+fn an_argument_that_a_hook_leaves_out_is_gone_where_its_agent_replaces_them_all() {
+    let nested = r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"path": "b.rs"}}}"#;
+    let gemini = r#"{"hookSpecificOutput": {"tool_input": {"path": "b.rs"}}}"#;
+    let ours = r#"{"decision": "modify", "modified_args": {"path": "b.rs"}}"#;
+    let cut = r#"{"decision": "modify", "modified_args": {"path": "b.rs", "limit": null}}"#;
+    let event =
+        r#"{"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a", "limit": 9}}"#;
+    for (dialect, answer, left) in [
+        ("claude", nested, json!({"file_path": "b.rs"})),
+        ("gemini", gemini, json!({"file_path": "b.rs"})),
+        ("droid", nested, json!({"file_path": "b.rs", "limit": 9})),
+        ("agent", ours, json!({"file_path": "b.rs", "limit": 9})),
+        ("agent", cut, json!({"file_path": "b.rs"})),
+    ] {
+        let lab = Lab::new();
+        lab.user_hook("before_tool", "cut", &format!("echo '{answer}'"), &format!(r#", "dialect": "{dialect}""#));
+        let ran = lab.event_from("gemini", event);
+        assert_eq!(ran.answer()["hookSpecificOutput"]["tool_input"], left, "{dialect} {answer}: {ran:?}");
     }
 }
 

@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 use super::{ActionContext, PreparedAction, RemoteTask, Task, TaskReply, limits};
 use crate::template::{Template, TemplateWarning};
 
+/// The variable with the event as the hook's dialect writes it, which a program would read from standard input.
+const STDIN: &str = "stdin";
+
 /// Calls tools of MCP servers.
 pub trait ToolCaller: fmt::Debug + Send + Sync {
     /// Calls a tool and returns the text of its result, or the failure. It should return within the given time, because
@@ -106,7 +109,11 @@ pub(super) fn prepare(call: &McpSpec, context: &ActionContext<'_>) -> PreparedAc
         let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
         return PreparedAction::Impossible(why);
     };
-    let (mut warnings, scope) = (Vec::new(), context.scope());
+    let (mut warnings, mut scope) = (Vec::new(), context.scope());
+    let event = serde_json::from_slice::<Value>(&super::written(context.hook(), context.event));
+    if let (Some(scope), Ok(event)) = (scope.as_object_mut(), event) {
+        scope.insert(STDIN.to_owned(), event);
+    }
     args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
     let limits = limits(context.hook());
     let what = ToolCall { server, tool, args, timeout: limits.timeout };

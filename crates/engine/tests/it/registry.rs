@@ -115,6 +115,10 @@ fn name() -> impl Strategy<Value = String> {
         "run_",
         "mcp__git__a",
         "mcp__unknown__a",
+        "git_a",
+        "git-a",
+        "git_",
+        "MCP:a",
     ][..];
     prop_oneof![
         2 => parts.prop_map(|parts| parts.concat()),

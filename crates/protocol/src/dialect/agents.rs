@@ -79,6 +79,8 @@ pub struct AgentDialect {
     /// Its tools that need a declaration of their own, each with our canonical tool. They do more than tools of the
     /// same name elsewhere, or have a name like a server's tool.
     pub own_tools: &'static [(&'static str, &'static str)],
+    /// Whether a hook that changes arguments gives all of them. Else the agent keeps those that the hook leaves out.
+    pub replaces_args: bool,
     /// Whether all hooks of one event get the same timestamp in milliseconds, and other events another one.
     pub stamps_events: bool,
     /// The length of one unit of a bare `timeout` number.
@@ -385,6 +387,10 @@ impl Dialect for AgentDialect {
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
         self.reply(request, verdict)
+    }
+
+    fn replaces_args(&self) -> bool {
+        self.replaces_args
     }
 
     fn answer_schema(&self, kind: EventKind) -> Value {

@@ -114,7 +114,7 @@ fn command_line(command: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// The arguments with a patch applied. The patch may use other names for them; then every name of a changed argument
-/// gets the new value.
+/// gets the new value. A null removes the argument.
 ///
 /// ```
 /// use ollm_protocol::tool::patched;
@@ -135,6 +135,10 @@ pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>
         };
         let is_it = |other: &&String| *other == name || names(tool, other, canonical);
         let known: Vec<String> = args.keys().filter(is_it).cloned().collect();
+        if value.is_null() {
+            patched.retain(|name, _| !known.contains(name));
+            continue;
+        }
         let is_each = canonical == ONE && args.get(EACH).is_some_and(Value::is_array);
         if is_each {
             patched.insert(EACH.to_owned(), Value::from(vec![value.clone()]));
@@ -144,6 +148,14 @@ pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>
         patched.extend(known.into_iter().map(|known| (known, value.clone())));
     }
     patched
+}
+
+/// Has a patch remove those of the arguments that it does not have, under any name.
+pub fn remove_others<'a>(tool: &str, args: impl Iterator<Item = &'a String>, patch: &mut Map<String, Value>) {
+    let tool = declared(tool);
+    let canonical = |name: &str| tool.and_then(|tool| tool.argument(name)).unwrap_or(name).to_owned();
+    let kept: Vec<String> = patch.keys().map(|name| canonical(name)).collect();
+    patch.extend(args.filter(|name| !kept.contains(&canonical(name))).map(|name| (name.clone(), Value::Null)));
 }
 
 /// A name in the patch that is an argument of other tools, but not of this one. The patch was probably meant for

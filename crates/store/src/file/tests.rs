@@ -91,6 +91,22 @@ fn a_pipe_in_place_of_the_lock_does_not_hang() {
 }
 
 #[test]
+fn what_a_killed_writer_left_beside_a_file_of_another_program_is_removed() {
+    let folder = tempdir().unwrap();
+    let names = [".f.0123456789abcdef.tmp", ".f.0123456789abcdee.tmp", ".f.tmp", ".g.0123456789abcdef.tmp"];
+    let old = std::time::SystemTime::now() - Duration::from_mins(2);
+    for name in names {
+        let file = File::create(folder.path().join(name)).unwrap();
+        // The second one belongs to a living writer.
+        if name != names[1] {
+            file.set_modified(old).unwrap();
+        }
+    }
+    replace_through_links(&folder.path().join("f"), b"new", 0o644).unwrap();
+    assert_eq!(names_in(folder.path()), [".f.0123456789abcdee.tmp", ".f.tmp", ".g.0123456789abcdef.tmp", "f"]);
+}
+
+#[test]
 fn links_are_read_through_but_never_written_through() {
     let folder = tempdir().unwrap();
     let (target, link) = (folder.path().join("target"), folder.path().join("link"));

@@ -3,8 +3,10 @@
 use std::io::{BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
+use ollm_protocol::dialect::agents::sender_of;
 use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
-use ollm_protocol::{Code, Dialect, DialectError, ObjectEnd, Request};
+use ollm_protocol::event::Power;
+use ollm_protocol::{Code, Dialect, DialectError, EventKind, ObjectEnd, Request};
 use serde_json::json;
 
 use crate::error::Failure;
@@ -79,7 +81,7 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
     // An event that fits the announced name is taken for that, because several agents run each other's hooks.
     let is_known = read.as_ref().is_ok_and(|request| agent.is_none_or(|agent| agent.knows(request)));
     if (!is_known || lacking.is_some())
-        && let Some(misdirected) = agent.and_then(|agent| misdirected(agent, &bytes, name))
+        && let Some(misdirected) = misdirected(host, &bytes, name)
     {
         return Err(Unread::Misdirected(Box::new(misdirected)));
     }
@@ -89,12 +91,19 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
     }
 }
 
-/// An event that another agent sent than the one that was named.
-fn misdirected(agent: &AgentDialect, bytes: &[u8], name: Option<&str>) -> Option<Misdirected> {
-    let (sender, request) = agent.actual_sender(bytes, name)?;
+/// An event that another agent sent than the one that was named. In our own dialects, an event that cannot be read may
+/// be an agent's, if that could stop something there.
+fn misdirected(host: &dyn Dialect, bytes: &[u8], name: Option<&str>) -> Option<Misdirected> {
+    let stops = |kind: EventKind| kind != EventKind::Custom && kind.row().power == Power::Stops;
+    let (title, (sender, request)) = match agent_named(host.name()) {
+        Some(agent) => (agent.title, agent.actual_sender(bytes, name)?),
+        None => (host.name(), sender_of(bytes).filter(|(_, request)| stops(request.event.kind))?),
+    };
     let why = format!(
-        "{} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
-        agent.title, request.spelling.event, sender.title, agent.name
+        "{title} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
+        request.spelling.event,
+        sender.title,
+        host.name()
     );
     Some(Misdirected { sender, request, why })
 }

@@ -180,7 +180,9 @@ pub(crate) fn text(hook: &Hook, state: &HookState) -> String {
     if !covered.is_empty() {
         rows.push(("covers", covered));
     } else if names_tools && !matches!(hook.matcher, Matcher::Any) && !hook.matcher.text().starts_with("mcp__") {
-        rows.push(("covers", "no tool that is known of any agent".to_owned()));
+        let of_server =
+            if hook.matcher.text().contains(['_', '-', ':', '/']) { "; at most tools of servers" } else { "" };
+        rows.push(("covers", format!("no tool that is known of any agent{of_server}")));
     }
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     if let Some(group) = &hook.spec.group {

@@ -17,6 +17,9 @@ fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
         ("cursor", claude("UserPromptSubmit"), "Claude Code"),
         ("claude", windsurf.to_owned(), "Windsurf"),
         ("cline", claude("PreToolUse"), "Claude Code"),
+        ("agent", claude("BeforeTool"), "Gemini CLI"),
+        ("agent", claude("preToolUse"), "Cursor"),
+        ("ollm", claude("PreToolUse"), "Claude Code"),
     ] {
         let ran = lab.event_from(from, &event);
         let refused = ran.code == 2 && ran.stdout.is_empty();

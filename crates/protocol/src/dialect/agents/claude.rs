@@ -25,6 +25,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Canonical,
     own_tools: &[],
+    replaces_args: true,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(10)),

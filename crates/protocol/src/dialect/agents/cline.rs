@@ -23,6 +23,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     fields: &[field("taskId", "session_id"), formed("workspaceRoots", "cwd", FieldForm::First)],
     mcp: McpName::Arguments("use_mcp_tool"),
     own_tools: &[],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     // The time that a call waits for its hooks. A hook's file cannot change it.

@@ -24,6 +24,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Joined("-"),
     own_tools: &[],
+    replaces_args: true,
     stamps_events: true,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),

@@ -28,6 +28,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
     mcp: McpName::Colon,
     // This tool also changes parts of files; there is no other tool for that.
     own_tools: &[("Write", "file_writer")],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

@@ -20,6 +20,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Joined("___"),
     own_tools: &[],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

@@ -22,6 +22,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Gemini,
     own_tools: &[],
+    replaces_args: true,
     stamps_events: true,
     timeout_unit: Duration::from_millis(1),
     timeout: Some(Duration::from_mins(1)),

@@ -25,6 +25,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
     fields: &[field("working_dir", "cwd")],
     mcp: McpName::Joined("__"),
     own_tools: &[],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),

@@ -23,6 +23,7 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::At,
     own_tools: &[],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),

@@ -26,6 +26,7 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
     mcp: McpName::Joined("_"),
     own_tools: OWN_TOOLS,
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

@@ -26,6 +26,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     mcp: McpName::Canonical,
     own_tools: &[],
     // It takes a number from 1000 on as milliseconds.
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(1)),

@@ -21,6 +21,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
     fields: &[field("trajectory_id", "session_id")],
     mcp: McpName::Canonical,
     own_tools: &[],
+    replaces_args: false,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
