@@ -3,6 +3,7 @@
 //! The commands, the question before a hook runs and embedding programs all approve this way.
 
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::Arc;
 
 use ollm_catalog::Extension;
@@ -173,6 +174,16 @@ impl<'a> Together<'a> {
         match &self.whole {
             Some((_, whole)) => whole.identity.digest,
             None => group_digest(self.ready().map(|(_, proposal)| proposal.identity.digest)),
+        }
+    }
+
+    /// Removes the copies that were made for the review, if nothing is approved. Those of earlier approvals stay.
+    pub fn discard(&self) {
+        let whole = self.whole.iter().map(|(_, whole)| whole);
+        let proposals = whole.chain(self.ready().map(|(_, proposal)| proposal));
+        let copies: Vec<&Path> = proposals.filter_map(Proposal::copy_folder).collect();
+        if !copies.is_empty() {
+            self.app.engine.trust.drop_copies(&|copy| copies.contains(&copy));
         }
     }
 

@@ -7,12 +7,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io::{self, Read, Write};
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+#[cfg(target_os = "linux")]
+use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -304,13 +308,15 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     temp.rename(path)
 }
 
-/// Reads a regular file, with the metadata of the same descriptor. It reads again if the file changed meanwhile.
+/// Reads a regular file, with the metadata of the same descriptor. It reads again if the file changed meanwhile. A later
+/// change gives the file other times, also one through memory that a program has mapped.
 pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
         let Some((mut file, meta)) = open_regular(path, OFlags::empty())? else {
             return Ok(None);
         };
+        start_writing_back(&file, &meta);
         let bytes = read_open(path, &mut file, &meta, max)?;
         let after = file.metadata().map_err(|source| failed("inspect", path, source))?;
         if content_key(&meta) == content_key(&after) {
@@ -319,6 +325,23 @@ pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>
     }
     Err(FileError::Changed { path: path.to_owned() })
 }
+
+/// Makes the system write changed pages of a file. A store through mapped memory changes the times of a file only where
+/// its page is clean, so no such store would show after the first. File systems in memory have no such pages.
+#[cfg(target_os = "linux")]
+fn start_writing_back(file: &File, meta: &Metadata) {
+    /// The smallest page there is.
+    const PAGE: usize = 4096;
+    // What is written is also dropped from memory, but only if the range has a whole page: one byte of each has none.
+    for start in (0..meta.len()).step_by(PAGE) {
+        // A file system without such advice has other times, or none.
+        let _ = fadvise(file, start.saturating_add(1), NonZeroU64::new(1), Advice::DontNeed);
+    }
+}
+
+/// Elsewhere the system has no such call.
+#[cfg(not(target_os = "linux"))]
+fn start_writing_back(_: &File, _: &Metadata) {}
 
 /// The metadata that a write to the file changes, but that its replacement by another file does not.
 fn content_key(meta: &Metadata) -> (u64, i64, i64) {

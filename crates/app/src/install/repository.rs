@@ -45,7 +45,8 @@ const CALM: &[&str] = &[
     "-c",
     "protocol.https.allow=always",
     "-c",
-    "protocol.http.allow=always",
+    // Only the address that a person named: no redirect may lead from an encrypted one to it.
+    "protocol.http.allow=user",
     "-c",
     "protocol.ssh.allow=always",
     "-c",

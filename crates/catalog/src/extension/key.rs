@@ -1,6 +1,7 @@
 //! The parts of a manifest, each a list of keys with one row per key. The reader, the JSON Schema and the reference
 //! derive from these rows.
 
+use ollm_condition::nearest;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
@@ -20,6 +21,8 @@ pub(super) struct ManifestPart<T: 'static> {
     pub(super) rows: &'static [PartRow<T>],
     /// The message for an unknown key, if it may be more than a typo.
     pub(super) refusal: Option<&'static str>,
+    /// The key that promises something. A slip for it is refused, other unknown keys are ignored.
+    pub(super) promise: Option<&'static str>,
 }
 
 /// One key of a part.
@@ -87,7 +90,12 @@ impl<T> ManifestPart<T> {
         let is_map = check.map(at, self.what, self.example, |check, key, at| {
             match (self.rows.iter().find(|row| row.key.name == key), self.refusal) {
                 (Some(row), _) => row.read(check, at, self.what, into),
-                (None, None) => check.unknown(at, &self.names()),
+                (None, None) => match nearest(key, self.names()).filter(|near| self.promise == Some(*near)) {
+                    Some(near) => {
+                        check.refuse(at, format!("unknown key `{key}`"), Some(&format!("did you mean `{near}`?")));
+                    }
+                    None => check.unknown(at, &self.names()),
+                },
                 (None, Some(why)) => {
                     check.refuse(at, format!("`{key}` {why}"), Some(&format!("there are {}", self.names().join(", "))));
                 }

@@ -26,6 +26,7 @@ pub(super) const MANIFEST: ManifestPart<Manifest> = ManifestPart {
     what: "a manifest",
     example: r#"{"name": "…", "version": "1.0.0", "description": "…"}"#,
     refusal: None,
+    promise: None,
     rows: &[
         optional("$schema", "Where the schema of manifests is, for editors.", "none", RowKind::Elsewhere(|| json!({}))),
         optional(

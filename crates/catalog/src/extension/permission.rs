@@ -38,6 +38,7 @@ pub(super) const PERMISSIONS: ManifestPart<Permissions> = ManifestPart {
     what: "`permissions`",
     example: r#"{"network": ["api.example.com"], "shell": true}"#,
     refusal: Some("is no permission"),
+    promise: None,
     rows: &[
         optional(
             "filesystem",

@@ -21,6 +21,7 @@ pub(super) const SKILL: ManifestPart<Skill> = ManifestPart {
     what: "a skill",
     example: r#"{"name": "review", "description": "…", "prompt": "…"}"#,
     refusal: None,
+    promise: None,
     rows: &[
         required("name", "What it is called.", RowKind::Name(|skill, name| skill.name = name)),
         required("description", "What it is for.", RowKind::Words(|skill, text| skill.description = text)),

@@ -23,7 +23,7 @@ const REFUSES: &str = "; until that is mended it refuses whatever it is for";
 impl HookCollector<'_> {
     /// Adds a placeholder for an entry that could not be read. The faults since `before` are its reason.
     pub(super) fn fail_closed_placeholder(&mut self, before: usize, untaken: RejectedHook, at: EntryLocation<'_>) {
-        if !self.context.is_users_own() || is_idle(at.entry) {
+        if !self.context.is_users_own() || is_idle(at) {
             return;
         }
         let found = self.findings.get(before..).unwrap_or_default();
@@ -88,12 +88,13 @@ impl EntryLocation<'_> {
 }
 
 /// Whether a hook would not decide anything even if it were loaded.
-fn is_idle(entry: &Cursor<'_>) -> bool {
-    let flag = |key: &str| match find(entry, key).map(value::flag) {
+fn is_idle(at: EntryLocation<'_>) -> bool {
+    let flag = |key: &str| match find(at.entry, key).map(value::flag) {
         Some(Reading::Exact(flag) | Reading::Converted(flag)) => Some(flag),
         Some(Reading::Wrong) | None => None,
     };
-    flag("enabled") == Some(false) || flag("async") == Some(true)
+    let is_gate = || on_failure(at).is_some_and(|failure| failure != OnFailure::Allow);
+    flag("enabled") == Some(false) || flag("async") == Some(true) && !is_gate()
 }
 
 /// The entry's failure policy. An unreadable policy counts as the strictest one, also if it belongs to the group.

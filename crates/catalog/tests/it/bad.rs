@@ -63,6 +63,7 @@ fn every_wrong_entry_is_told_with_its_place_and_the_entry_beside_it_loads() {
         Case { help: Some("did you mean `perMinute`?"), ..error(r#"{"command": "npx", "rateLimit": {§"perMinut": 5}}"#, ".rateLimit.perMinut", "5", "unknown key `perMinut`") },
         Case { help: Some("did you mean `permissions`?"), ..error(r#"{"command": "npx", §"permission": 5}"#, ".permission", "5", "unknown key `permission`") },
         Case { help: Some("did you mean `matcher`?"), ..error(r#"{"command": "npx", §"mather": 5}"#, ".mather", "5", "unknown key `mather`") },
+        Case { help: Some("did you mean `if`?"), ..error(r#"{"command": "npx", §"iff": "true"}"#, ".iff", r#""true""#, "unknown key `iff`") },
         Case { severity: Warning, help: None, ..error(r#"{"command": "npx", "description": §[]}"#, ".description", "[]", "`description` must be text, not a list; it is ignored") },
     ];
     for case in &cases {

@@ -111,6 +111,7 @@ fn what_is_wrong_is_named_and_so_is_what_would_be_right() {
         (json!({"hooks": {"zzzzzz": []}}), "unknown event `zzzzzz`", "look at the events there are"),
         (json!({"mcpServers": {"s": {"command": "x", "args": [{}]}}}), "not a list with a map in it", ""),
         (setting(&json!({"enum": []})), "`enum` is empty", "leave it out"),
+        (setting(&json!({"sensitiv": true})), "unknown key `sensitiv`", "did you mean `sensitive`?"),
         (json!({"name": "con"}), "`con` cannot be the name", "a device on some systems"),
     ] {
         let (line, column, said, way) = told(manifest("x", &more));

@@ -73,7 +73,7 @@ fn essence(hook: &Hook) -> Value {
 fn every_key_means_the_same_in_every_form_and_syntax() {
     let entry = json!({
         "name": "look", "description": "d", "command": "npx", "args": ["a", "{{file.path}}"], "dialect": "ollm",
-        "filePatterns": ["*.rs", "src/**"], "if": "data.path != ''", "timeout": 500, "onFailure": "ask",
+        "filePatterns": ["*.rs", "src/**"], "if": "data.path != ''", "timeout": 500, "onFailure": "allow",
         "priority": "low", "parallel": true, "async": true, "rateLimit": {"perMinute": 6, "cooldownMs": 250},
         "requires": {"commands": ["git"], "files": ["Cargo.toml"], "services": ["127.0.0.1:11434"]}, "scope": "all",
         "env": {"A": "b"}, "passEnv": ["TOKEN"], "cwd": "sub", "limits": {"files": 9, "output": "1MiB"},

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -578,6 +580,47 @@ fn a_thousand_events_at_once_while_files_change_never_see_a_file_that_is_gone() 
             thread::sleep(Duration::from_millis(2));
         }
     });
+}
+
+/// Writes the first text into a file through memory it has mapped, and the second one where it is told to. It says first
+/// whether its file system shows such a write at all.
+const MAPPER: &str = r#"
+import mmap, os, sys
+path, first, second = sys.argv[1], sys.argv[2].encode(), sys.argv[3].encode()
+with open(path, "wb") as file:
+    file.write(first)
+file = os.open(path, os.O_RDWR)
+memory = mmap.mmap(file, 0)
+memory[:] = first
+os.fdatasync(file)
+os.utime(path, (1, 1))
+memory[:] = first
+print("seen" if os.stat(path).st_mtime != 1 else "unseen", flush=True)
+sys.stdin.readline()
+memory[:] = second
+print("written", flush=True)
+sys.stdin.readline()
+"#;
+
+#[test]
+fn what_is_written_through_mapped_memory_counts_as_what_is_written_otherwise() {
+    let world = World::new();
+    let text = |name: &str| format!(r#"{{"hooks": {{"before_tool": [{{"id": "{name}", "command": "/bin/true"}}]}}}}"#);
+    let file = world.write("home/.ollm/hooks/a.json", "");
+    let mut mapper = Command::new("python3");
+    mapper.args(["-c", MAPPER]).arg(&file).args([text("old"), text("new")]);
+    let mut mapper = mapper.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut orders, mut said) = (mapper.stdin.take().unwrap(), BufReader::new(mapper.stdout.take().unwrap()).lines());
+    let is_seen = said.next().unwrap().unwrap() == "seen";
+    assert_eq!((ids(&later(&world, &shell()).0), kept(&world).len()), (vec!["old"], 1));
+    writeln!(orders).unwrap();
+    assert_eq!(said.next().unwrap().unwrap(), "written");
+    // A file system in memory shows nothing.
+    if is_seen {
+        assert_eq!(ids(&later(&world, &shell()).0), ["new"]);
+    }
+    drop(orders);
+    assert!(mapper.wait().unwrap().success());
 }
 
 #[test]

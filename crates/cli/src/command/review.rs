@@ -78,7 +78,19 @@ pub(crate) fn ask_yes<const N: usize>(
     hints: [String; N],
     output: &mut Output,
 ) -> Result<(), Failure> {
-    match ask(screen, question, YES, output) {
+    ask_yes_unless(screen, what, question, hints, &|| false, output)
+}
+
+/// Asks like [`ask_yes`], until `over` says that the answer is no longer needed, which means no.
+pub(crate) fn ask_yes_unless<const N: usize>(
+    screen: &str,
+    what: &str,
+    question: &str,
+    hints: [String; N],
+    over: &dyn Fn() -> bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    match ask_unless(screen, question, YES, over, output) {
         PickedChoice::One(()) => Ok(()),
         PickedChoice::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
         PickedChoice::Nobody => {

@@ -95,6 +95,9 @@ pub enum HookError {
     /// Permissions for a hook without a process, or for a process that we do not start.
     #[error("`permissions` cannot be held here: {0}")]
     Permissions(&'static str),
+    /// A gate that nobody waits for.
+    #[error("`onFailure: {0}` cannot be kept with `async`: an async hook decides nothing; remove one of them")]
+    DecidesNothing(&'static str),
     /// An invalid timeout.
     #[error("timeout {0} is not a positive time")]
     Timeout(String),
@@ -125,6 +128,7 @@ impl HookError {
             HookError::NeverRuns(_) => "rateLimit",
             HookError::Service(_) => "requires",
             HookError::Permissions(_) => "permissions",
+            HookError::DecidesNothing(_) => "onFailure",
             HookError::Timeout(_) => "timeout",
         }
     }

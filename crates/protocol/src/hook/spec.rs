@@ -320,6 +320,7 @@ pub const HOOK_KEYS: &[HookKey] = &[
             spec.condition = Some(text);
         }),
         approved: ApprovedPart::Part(|hook| hook.spec.condition.as_deref().into()),
+        unknown: Unknown::Refused,
         ..ROW
     },
     HookKey {

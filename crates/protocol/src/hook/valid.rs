@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Basis, HookError, HookSpec, Rules, Setting, Timeout};
+use super::{Basis, HookError, HookSpec, OnFailure, Rules, Setting, Timeout};
 use crate::dialect::agents::AgentEvent;
 use crate::dialect::{self, Dialect};
 use crate::event::EventKind;
@@ -69,6 +69,10 @@ pub(super) fn bounds(spec: &HookSpec) -> Result<(), HookError> {
     }
     if spec.permissions.is_some() && !spec.runs_program() {
         return Err(HookError::Permissions("the hook runs no program of its own"));
+    }
+    let decides = spec.on_failure.filter(|failure| *failure != OnFailure::Allow);
+    if let (Some(true), Some(failure)) = (spec.detached, decides) {
+        return Err(HookError::DecidesNothing(failure.name()));
     }
     let is_address = |service: &str| {
         let (host, port) = service.rsplit_once(':').unwrap_or_default();

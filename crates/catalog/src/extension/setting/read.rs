@@ -26,6 +26,7 @@ pub(in crate::extension) const SETTING: ManifestPart<SettingDraft> = ManifestPar
     what: "a setting",
     example: r#"{"name": "token", "description": "…"}"#,
     refusal: None,
+    promise: Some("sensitive"),
     rows: &[
         required("name", "What it is called.", RowKind::Name(|draft, name| draft.spec.name = name)),
         required("description", "What it is for.", RowKind::Words(|draft, text| draft.spec.description = text)),

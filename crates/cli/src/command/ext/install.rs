@@ -339,9 +339,14 @@ fn approve(
         output.tell(&format!("`{name}` is verified: {why}"));
     } else if let Err(failure) = ask_person(name, &whole, output) {
         // The package stays installed, because it was accepted before.
-        output.tell(&failure.message);
+        if failure.code.is_some() {
+            output.tell(&failure.message);
+            output.tell(&waits);
+            return Ok(());
+        }
+        // A signal has no code, and ends us.
         output.tell(&waits);
-        return Ok(());
+        return Err(failure);
     }
     if let Err(failure) = record(name, whole, output) {
         output.tell(&format!("it is installed, but {}", failure.message));

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{loaded, understood};
 use crate::command::review;
 use crate::error::{Failure, OK};
+use crate::interrupt::Interruption;
 use crate::output::Output;
 
 pub(super) fn run(
@@ -63,7 +64,14 @@ pub(super) fn ask_person(name: &str, whole: &Together<'_>, output: &mut Output) 
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.digest()));
     let (what, reviews) = (format!("extension `{name}`"), whole.reviews());
     review::refuse_unshown(&reviews, &what, (&whole.remedy(), &whole.digest()), output.asker())?;
-    review::ask_yes(&review::screen(&reviews), &what, &question, [by_script], output)
+    // The copies for the review go, whatever ends it.
+    let interruption = Interruption::hold(output.asker());
+    let screen = review::screen(&reviews);
+    let answer = review::ask_yes_unless(&screen, &what, &question, [by_script], &|| interruption.came(), output);
+    answer.map_err(|failure| {
+        whole.discard();
+        interruption.failure().unwrap_or(failure)
+    })
 }
 
 /// The command by which a script approves.

@@ -135,6 +135,24 @@ fn whoever_interrupts_at_the_question_leaves_nothing() {
 }
 
 #[test]
+fn who_does_not_approve_what_was_installed_keeps_no_copy_of_it() {
+    for (answer, code) in [(Some("n\r"), 0), (None, 130)] {
+        let lab = Lab::new();
+        let source = large(&lab, "1.0.0").to_str().unwrap().to_owned();
+        let mut person = lab.pty(crate::lab::pty::WHOLE, &["ext", "install", &source]);
+        person.waits_for("Install `guard`?").types("y\r").waits_for("Let the extension `guard` run");
+        match answer {
+            Some(keys) => drop(person.types(keys)),
+            None => person.signal(2),
+        }
+        let ran = person.ends();
+        assert!(ran.code == code && ran.stdout.contains("nothing of `guard` runs until it is approved"), "{ran:?}");
+        assert_eq!(whole_version(&lab).as_deref(), Some("1.0.0"));
+        assert!(!lab.home.join(".ollm/store").exists(), "{answer:?}");
+    }
+}
+
+#[test]
 fn whoever_interrupts_a_download_that_does_not_go_on_leaves_nothing() {
     let lab = Lab::new();
     let server = WebServer::new();

@@ -1,5 +1,6 @@
 //! Repositories: a tag, a commit, a branch; and nothing of them runs (abuse case D16).
 
+use super::server::{Answer, WebServer};
 use super::*;
 
 /// Runs git in a folder of the lab, as its owner does.
@@ -170,4 +171,13 @@ fn variables_of_git_lead_nowhere_else() {
     let lab = lab.set("GIT_DIR", "/nonexistent").set("GIT_WORK_TREE", "/nonexistent").set("GIT_CONFIG_COUNT", "x");
     installed(&lab, &[&url]);
     assert_eq!(version(&lab), "1.1.0");
+}
+
+#[test]
+fn no_server_leads_git_to_an_address_without_encryption() {
+    let (lab, named, other) = (Lab::new(), WebServer::new(), WebServer::new());
+    let refs = "guard.git/info/refs?service=git-upload-pack";
+    named.put(refs, Answer::Redirect(other.url(refs)));
+    refused(&lab, &["ext", "install", &named.url("guard.git"), "--yes"], 5, "was not fetched");
+    assert_eq!((named.asked().len(), other.asked()), (1, Vec::new()));
 }
