@@ -29,6 +29,14 @@ const SIGNS: &[&str] = &[
     "AUGMENT_AGENT",
     "CRUSH",
     "AI_AGENT",
+    "AGENT",
+    "AMP_CURRENT_THREAD_ID",
+    "ANTIGRAVITY_AGENT",
+    "CLAUDE_CODE",
+    "CODEX_CI",
+    "OPENCODE_CLIENT",
+    "PI_CODING_AGENT",
+    "TRAE_AI_SHELL_ID",
 ];
 
 /// Longer chains of parents are not followed: no honest one is this long.
@@ -37,15 +45,18 @@ const MOST_ANCESTORS: usize = 64;
 /// Agents whose hooks we do not know, by the name of their program or of the script that an interpreter runs.
 #[rustfmt::skip]
 const OTHER_AGENTS: &[&str] = &[
-    "aider", "amp", "antigravity", "auggie", "augment", "codebuddy", "cody", "cortex", "crush", "devin", "goosed", "grok",
-    "junie", "kilo", "kilocode", "kimi", "kiro-cli-chat", "letta", "openhands", "pi", "q", "qchat", "qoder",
+    "aider", "amp", "antigravity", "auggie", "augment", "blackbox", "cagent", "claude-code-acp", "clawdbot", "cn", "codebuddy",
+    "codex-acp", "cody", "cortex", "crush", "devin", "forgecode", "goosed", "gptme", "grok", "hermes", "iflow", "interpreter",
+    "jules", "junie", "kilo", "kilocode", "kimi", "kiro-cli-chat", "kode", "letta", "llxprt", "mentat", "nanocoder",
+    "octofriend", "open-interpreter", "openclaw", "opendevin", "openhands", "pi", "plandex", "q", "qchat", "qoder", "qodercli",
+    "qodo", "ra-aid", "roo", "rovodev", "sweagent", "tabnine", "trae", "trae-cli", "vibe",
 ];
 
 /// Folders of packages whose scripts are agents under any name.
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
-    "amp", "auggie", "claude-code", "cline", "codex", "cody", "copilot", "crush", "droid", "gemini-cli", "opencode-ai",
-    "openhands", "qwen-code",
+    "amp", "auggie", "claude-code", "cline", "codex", "cody", "copilot", "crush", "cursor-agent", "droid", "gemini-cli",
+    "iflow-cli", "llxprt-code", "nanocoder", "opencode-ai", "openhands", "pi-coding-agent", "qwen-code",
 ];
 
 /// Programs that run the script in their arguments.
@@ -469,6 +480,10 @@ mod tests {
             ("python3 /usr/bin/openhands", true),
             ("node /usr/lib/node_modules/@augmentcode/auggie/augment.mjs", true),
             ("q chat", true),
+            ("node /home/me/.local/share/cursor-agent/versions/1/index.js", true),
+            ("python3 /usr/bin/gptme", true),
+            ("/opt/trae-cli x", true),
+            ("plandex", true),
             ("node /srv/app/server.js", false),
             ("python3 claude_notes.py", false),
             ("vim claude", false),

@@ -53,8 +53,17 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
         (Effect::ProgramArguments, Operand::List(list)) => Some(words(list)),
         _ => None,
     });
+    let is_powershell = event.text("tool_name").is_some_and(|name| name.to_ascii_lowercase().ends_with("powershell"));
     let script = |found: &CallEffect<'_>| {
         let deeds = match (found.effect, found.operand) {
+            // What reads as shell text in it means the same.
+            (Effect::RunsShell, Operand::Text(script)) if is_powershell => {
+                let code = ["pwsh", "-c", script].map(str::to_owned).to_vec();
+                clear(text_deeds(script, apart.as_deref(), &place))
+                    .into_iter()
+                    .chain(list_deeds(code, &place))
+                    .collect()
+            }
             (Effect::RunsShell | Effect::RunsEach, Operand::Text(script)) => {
                 text_deeds(script, apart.as_deref(), &place)
             }

@@ -76,10 +76,10 @@ const CARRYING: &[&str] = &[
 /// Interpreters: their arguments and their input are code, perhaps with a version behind the name.
 #[rustfmt::skip]
 const LANGUAGES: &[&str] = &[
-    "awk", "bun", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "gawk", "ghc", "groovy", "gsed", "guile",
-    "ipython", "irb", "jshell", "julia", "lua", "mawk", "mongosh", "nawk", "node", "nodejs", "nvim", "osascript",
+    "awk", "bun", "cmd", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "gawk", "ghc", "groovy", "gsed", "guile",
+    "ipython", "irb", "jimsh", "jshell", "julia", "lua", "mawk", "mongosh", "nawk", "node", "nodejs", "nvim", "osascript",
     "perl", "php", "powershell", "pry", "pwsh", "pypy", "python", "r", "rscript", "ruby", "runghc", "scala", "sed", "swift",
-    "tclsh", "ts-node", "tsx", "vi", "view", "vim",
+    "tclsh", "ts-node", "tsx", "vi", "view", "vim", "wish",
 ];
 
 /// Languages in which people mostly print and search; the files they name are read, unless they are told otherwise.
@@ -257,7 +257,20 @@ pub(crate) fn is_client(name: &str) -> bool {
 pub(crate) fn runs_its_input(name: &str) -> bool {
     matches!(
         ollm_shell::program_stem(name),
-        "bun" | "deno" | "julia" | "lua" | "node" | "nodejs" | "perl" | "php" | "python" | "pypy" | "ruby"
+        "bun"
+            | "deno"
+            | "jimsh"
+            | "julia"
+            | "lua"
+            | "node"
+            | "nodejs"
+            | "perl"
+            | "php"
+            | "python"
+            | "pypy"
+            | "ruby"
+            | "tclsh"
+            | "wish"
     )
 }
 

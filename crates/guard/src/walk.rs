@@ -33,8 +33,8 @@ use crate::{
 use ollm_shell::{List, ParseError, parse};
 
 use feed::Feed;
-pub(crate) use feed::lists_files;
-pub(crate) use find::{FindChange, Selection, find_roots, found_below, selections};
+pub(crate) use feed::{is_every_process, lists_files};
+pub(crate) use find::{FindChange, Selection, find_roots, finds_everything, found_below, selections};
 use scene::Scene;
 use written::WrittenText;
 

@@ -102,7 +102,12 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "7z" | "7za" | "7zr" | "7zz" if plain().first().is_some_and(|verb| matches!(verb.text.as_str(), "x" | "e")) => {
             archives::unpacked(run, values(args, &["-o"]))
         }
-        "cpio" if options(args).any(|option| letters(option, &['i', 'p']) || option.starts_with("--extract")) => {
+        "jar" if args.first().is_some_and(|mode| mode.text.contains('x')) => {
+            archives::unpacked(run, values(args, &["-C", "--dir"]))
+        }
+        "bsdcpio" | "cpio"
+            if options(args).any(|option| letters(option, &['i', 'p']) || option.starts_with("--extract")) =>
+        {
             archives::unpacked(run, values(args, &["-D", "--directory"]))
         }
         "python" | "python3" if unpacks_by_module(args) => {
@@ -381,7 +386,7 @@ fn code(run: &Run) -> Option<String> {
 }
 
 /// Code with strings that are put together written as one: `'.ol' + 'lm'`.
-fn joined_strings(code: &str) -> Option<String> {
+pub(crate) fn joined_strings(code: &str) -> Option<String> {
     let mut joined = String::new();
     let mut rest = code;
     let mut is_inside = false;

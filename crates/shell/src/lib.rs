@@ -33,5 +33,5 @@ pub use quote::{shell_word, single_quoted};
 pub use read::{DEEPEST, ParseError, parse, replaceable};
 pub use shebang::Shebang;
 pub use shells::{OTHER_SHELLS, POSIX_SHELLS, is_posix_shell, is_shell, program_stem};
-pub use tree::{Assign, Body, Command, List, ListOperator, Piece, Redirect, Step, Word, bare};
+pub use tree::{Assign, Body, Command, Elements, List, ListOperator, Piece, Redirect, Step, Word, bare};
 pub use variables::{PROGRAM_VARIABLES, ProgramVariable, VariableHolds, program_variable};

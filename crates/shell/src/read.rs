@@ -10,8 +10,9 @@ mod word;
 
 use std::ops::Range;
 
-use crate::tree::{Assign, Body, Command, List, ListOperator, Piece, Step, Word, bare};
+use crate::tree::{Assign, Body, Command, Elements, List, ListOperator, Piece, Step, Word, bare};
 pub(crate) use lexer::Lexer;
+use lexer::is_name;
 pub(crate) use literal::LineEnd;
 
 /// How deep commands, substitutions and expansions may nest.
@@ -424,9 +425,11 @@ impl Lexer {
     }
 
     fn coprocess(&mut self) -> ParseResult<Body> {
+        self.skip_blanks();
+        self.skip(self.coprocess_name());
         let command = self.command()?;
         self.skip_blanks();
-        // In `coproc NAME { …; }` the name was read as a command, which ends at the brace.
+        // What is no name was read as a command, which ends at the brace.
         if matches!(self.at(0), '{' | '(') {
             return self.wrong("`coproc`");
         }
@@ -434,6 +437,25 @@ impl Lexer {
         let writer = Command { body: Body::Simple { assigns: Vec::new(), words: Vec::new() }, redirects: Vec::new() };
         let step = Step { pipeline: vec![writer, command], joint: ListOperator::Background };
         Ok(Body::Subshell(vec![step]))
+    }
+
+    /// How long the name is in `coproc NAME { …; }` or `coproc NAME (…)`; zero where none stands here.
+    fn coprocess_name(&self) -> usize {
+        let is_blank = |at: usize| matches!(self.at(at), ' ' | '\t');
+        let mut length = 0;
+        while is_name(self.at(length), length == 0) {
+            length += 1;
+        }
+        let mut body = length;
+        while is_blank(body) {
+            body += 1;
+        }
+        let opens = match self.at(body) {
+            '(' => true,
+            '{' => is_blank(body + 1) || self.at(body + 1) == '\n',
+            _ => false,
+        };
+        if opens && body > length { length } else { 0 }
     }
 
     fn function(&mut self, name: String) -> ParseResult<Body> {
@@ -505,15 +527,18 @@ impl Lexer {
         }
         self.skip("=".len());
         if self.at(0) == '(' {
+            let is_whole = others.is_empty();
             others.extend(self.array()?);
-            return Ok(Some(Assign { name, value: None, others }));
+            let plain = is_whole && !others.iter().any(has_key);
+            let elements = plain.then_some(if append { Elements::More } else { Elements::All });
+            return Ok(Some(Assign { name, value: None, others, elements }));
         }
         let value = self.attached_word()?;
         if append || !others.is_empty() {
             others.push(value);
-            return Ok(Some(Assign { name, value: None, others }));
+            return Ok(Some(Assign { name, value: None, others, elements: None }));
         }
-        Ok(Some(Assign { name, value: Some(value), others }))
+        Ok(Some(Assign { name, value: Some(value), others, elements: None }))
     }
 
     /// The words of `(…)`.
@@ -551,6 +576,11 @@ impl Lexer {
         }
         KEYWORDS.iter().copied().find(|keyword| keyword.starts_with(first) && self.eat_keyword(keyword))
     }
+}
+
+/// Whether an element of an array says where it stands: `[key]=value`.
+fn has_key(word: &Word) -> bool {
+    matches!(word.first(), Some(Piece::Plain(text)) if text.starts_with('['))
 }
 
 /// Joins two words into one; the boundary between them does not matter.

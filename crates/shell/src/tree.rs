@@ -88,6 +88,17 @@ pub struct Assign {
     pub value: Option<Word>,
     /// The other words in it: subscripts, elements of an array, text that is appended.
     pub others: Vec<Word>,
+    /// Whether the other words are elements of an array and nothing else.
+    pub elements: Option<Elements>,
+}
+
+/// What an assignment `NAME=(…)` does with the elements that are there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// `=`: it replaces them.
+    All,
+    /// `+=`: it adds to them.
+    More,
 }
 
 /// One redirection.

@@ -15,7 +15,7 @@ use crate::{
     field::Field,
     filter, path,
     program::Files,
-    walk::{Run, Selection, find_roots, found_below, selections},
+    walk::{Run, Selection, find_roots, finds_everything, found_below, is_every_process, selections},
     writes::{options, values},
 };
 
@@ -30,10 +30,12 @@ pub(super) fn harm(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
         "tar" | "bsdtar" | "gtar" => takes_sources(run, precious).or_else(|| unpacks_anywhere(run)),
         "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
         "find" => search(run, precious),
+        "fd" | "fdfind" => hidden_search(run, precious),
+        "cpio" | "pax" => unpacks_absolute(run),
         "git" => git::harm(run, precious),
         "kill" => kill(run),
         "killall5" => Some((Flow::Block, "ends every process")),
-        "pkill" | "killall" => kill_by_name(run),
+        "pkill" | "killall" | "skill" => kill_by_name(run),
         "shutdown" | "reboot" | "halt" | "poweroff" => switch_off(run),
         "systemctl" | "loginctl" => service(run),
         "init" | "telinit" => first_word(run, &["0", "6"]),
@@ -208,6 +210,15 @@ fn unpacks_anywhere(run: &Run) -> Option<Wrong> {
         .then_some((Flow::Ask, "unpacks to wherever the archive says"))
 }
 
+/// `cpio -i`, `pax -r`: these take names in an archive that begin at the root as they are.
+fn unpacks_absolute(run: &Run) -> Option<Wrong> {
+    let has = |letter: char| options(&run.args).any(|option| is_letters(option, letter));
+    let long = |name: &str, shortest| options(&run.args).any(|option| is_long(option, name, shortest));
+    let lists = has('t') || long("--list", 4) || long("--no-absolute-filenames", 7);
+    let unpacks = if run.name == "pax" { has('r') && !has('w') } else { (has('i') || long("--extract", 4)) && !lists };
+    unpacks.then_some((Flow::Ask, "unpacks to wherever the archive says"))
+}
+
 /// The files that code of `awk` or `sed` writes: `print > "…"`, `w …`.
 fn filter_writes(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     let files = run.args.iter().flat_map(|arg| filter::files(&run.name, &arg.text));
@@ -287,11 +298,22 @@ fn search(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
     wrongs.max_by_key(|(flow, _)| *flow)
 }
 
+/// `fd` that finds what is hidden as well, and hands everything to `rm`.
+fn hidden_search(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
+    let removes = run.args.iter().any(|arg| matches!(&*path::base_name(&arg.text), "rm" | "unlink" | "shred"));
+    let roots = finds_everything(&run.args).filter(|_| removes)?;
+    let everything = roots.iter().any(|root| !matches!(precious.worth(root, &run.place), Worth::Common));
+    everything.then_some((Flow::Ask, "removes everything in a folder, hidden files included"))
+}
+
 /// `-1` as a process means all of them; as the first option it is a signal.
 fn kill(run: &Run) -> Option<Wrong> {
     let words: Vec<&str> = run.args.iter().map(|arg| arg.text.as_str()).collect();
     if words.iter().skip(1).any(|word| *word == "-1") {
         return Some((Flow::Block, "ends every process"));
+    }
+    if !run.place.elsewhere && run.args.iter().any(is_every_process) {
+        return Some((Flow::Ask, "ends every process"));
     }
     // The first word may be a signal; `-0` and `-l` only ask.
     let asks = words.first().is_some_and(|first| matches!(*first, "-0" | "-l" | "-L"));

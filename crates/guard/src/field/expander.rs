@@ -3,7 +3,7 @@
 use ollm_shell::{List, Piece, Word, bare, wrapper};
 
 use super::{
-    Field, Fields, OuterScript, ShellPlace, Variables, brace,
+    Field, Fields, OuterScript, ShellPlace, Variables, brace, literal,
     output::is_silent,
     partial::{MOST_WAYS, PartialFields, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
@@ -179,7 +179,7 @@ impl<'a> Expander<'a> {
             Piece::Variable { name, quoted: own } => self.variable(ways, name, quoted.unwrap_or(*own), far),
             Piece::Output { list, quoted: own } => match self.output(list, far).as_ref() {
                 Values::Texts(texts) => choose(ways, texts, quoted.unwrap_or(*own)),
-                Values::Files(fields) => go_on(ways, fields),
+                Values::Files(fields) => go_on(ways, fields, quoted.unwrap_or(*own)),
                 Values::Unset | Values::Unknown => lose(ways),
             },
             Piece::Parameter { name, operator, word, quoted: own } => {
@@ -223,6 +223,19 @@ impl<'a> Expander<'a> {
                 self.otherwise(ways, given, word, quoted, far);
             }
             "" if word.is_empty() => self.positional(ways, name, quoted),
+            "" if named && matches!(literal(word).as_deref(), Some("[@]" | "[*]")) => {
+                let is_joined = quoted && literal(word).as_deref() == Some("[*]");
+                match self.arrays(name, far).filter(|arrays| !is_joined && self.keeps_elements(arrays, quoted)) {
+                    Some(arrays) => {
+                        *ways = ways.iter().flat_map(|way| arrays.iter().map(|array| way.with_all(array))).collect();
+                    }
+                    None => lose(ways),
+                }
+                if ways.len() > MOST_WAYS {
+                    lose(ways);
+                    ways.truncate(1);
+                }
+            }
             _ => lose(ways),
         }
     }
@@ -316,6 +329,14 @@ impl<'a> Expander<'a> {
         }
     }
 
+    /// Whether each element of these arrays stays one argument.
+    fn keeps_elements(&self, arrays: &[Fields], quoted: bool) -> bool {
+        let is_one_word = |field: &Field| {
+            field.known().is_some_and(|text| !text.is_empty() && !text.contains([' ', '\t', '\n']) && !is_pattern(text))
+        };
+        quoted || (!self.separators_change() && arrays.iter().flatten().all(is_one_word))
+    }
+
     fn separators_change(&self) -> bool {
         self.variables.separators_change || self.outer.separators_change
     }
@@ -325,7 +346,7 @@ impl<'a> Expander<'a> {
         let whole = quoted || !self.separators_change();
         match &*self.values(name, far) {
             Values::Texts(values) if whole => choose(ways, values, quoted),
-            Values::Files(fields) => go_on(ways, fields),
+            Values::Files(fields) => go_on(ways, fields, quoted),
             Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
             Values::Texts(_) | Values::Unknown => lose(ways),
         }

@@ -24,6 +24,34 @@ impl PartialFields {
         way
     }
 
+    /// The same, going on with a field that falls apart at blanks.
+    fn with_parts(&self, field: &Field) -> PartialFields {
+        let mut way = self.clone();
+        way.split(&field.text);
+        if let Some(tail) = &field.tail {
+            let unset =
+                field.hollow.as_deref().and_then(|hollow| hollow.strip_prefix(&*field.text)?.strip_suffix(&**tail));
+            match unset {
+                Some(unset) => way.open().lose_unset(unset),
+                None => way.open().lose(),
+            }
+            way.split(tail);
+        }
+        way
+    }
+
+    /// The same, going on with several fields: the first and the last are joined with what is around them.
+    pub(super) fn with_all(&self, fields: &[Field]) -> PartialFields {
+        let mut way = self.clone();
+        for (index, field) in fields.iter().enumerate() {
+            if index > 0 {
+                way.done.extend(way.current.take());
+            }
+            way.open().append(field);
+        }
+        way
+    }
+
     /// Adds text that falls apart at blanks.
     pub(super) fn split(&mut self, text: &str) {
         let glob = is_pattern(text);
@@ -59,11 +87,15 @@ pub(super) fn lose(ways: &mut [PartialFields]) {
 }
 
 /// Goes on with each of several fields.
-pub(super) fn go_on(ways: &mut Vec<PartialFields>, fields: &[Field]) {
+pub(super) fn go_on(ways: &mut Vec<PartialFields>, fields: &[Field], quoted: bool) {
     if ways.len() * fields.len() > MOST_WAYS {
         return lose(ways);
     }
-    *ways = ways.iter().flat_map(|way| fields.iter().map(|field| way.with(field))).collect();
+    let with = |way: &PartialFields, field: &Field| {
+        let falls_apart = !quoted && !field.listed && field.shown().contains([' ', '\t', '\n']);
+        if falls_apart { way.with_parts(field) } else { way.with(field) }
+    };
+    *ways = ways.iter().flat_map(|way| fields.iter().map(|field| with(way, field))).collect();
 }
 
 /// Whether a shell would look for files that fit this text.

@@ -6,12 +6,12 @@ use std::{
     rc::Rc,
 };
 
-use ollm_shell::Piece;
+use ollm_shell::{Elements, Piece};
 
 use super::{
     Expander, FARTHEST, Field, Fields,
-    partial::{MOST_WAYS, PartialFields},
-    variables::{Assigned, AssignedText, KnownValues, ValueKind},
+    partial::{MOST_WAYS, PartialFields, combined},
+    variables::{Assigned, AssignedText, KnownValues, ValueKind, all_elements},
 };
 use crate::program;
 
@@ -87,6 +87,34 @@ impl<'a> Expander<'a> {
         values
     }
 
+    /// Every list of elements that an array may have, where all are known that are assigned.
+    pub(super) fn arrays(&self, name: &str, far: usize) -> Option<Vec<Fields>> {
+        const MOST_ADDED: usize = 4;
+        let assigned = self.variables.array(name).filter(|_| far < FARTHEST)?;
+        let words = assigned.iter().map(|(_, words)| words.len() + 1).sum();
+        let is_sought = self.variables.sought.borrow().iter().any(|sought| sought == name);
+        if is_sought || self.outer.anything || self.outer.names.contains_key(name) || !self.variables.affords(words) {
+            return None;
+        }
+        self.variables.sought.borrow_mut().push(name.to_owned());
+        let of_kind = |wanted: Elements| {
+            let words = assigned.iter().filter(move |(elements, _)| *elements == wanted).map(|(_, words)| *words);
+            words.map(|words| self.ways(words, far + 1)).collect::<Vec<_>>()
+        };
+        let (whole, added) = (of_kind(Elements::All), of_kind(Elements::More));
+        self.variables.sought.borrow_mut().pop();
+        let mut arrays: Vec<Fields> = whole.concat();
+        // Each is added, or is not: it may stand in a branch.
+        for more in &added {
+            if arrays.len() * (more.len() + 1) > MOST_WAYS || added.len() > MOST_ADDED {
+                return None;
+            }
+            let longer = combined(arrays.clone(), more);
+            arrays.extend(longer);
+        }
+        (!arrays.is_empty() && arrays.len() <= MOST_WAYS).then_some(arrays)
+    }
+
     fn looked_up(&self, name: &str, far: usize) -> Values {
         let mut values: Vec<String> = match name {
             "HOME" => self.place.home.iter().filter_map(|home| utf8(home)).collect(),
@@ -110,6 +138,11 @@ impl<'a> Expander<'a> {
             Assigned::Values(_) if far >= FARTHEST => return Values::Unknown,
             Assigned::Values(assigned) => {
                 for value in assigned {
+                    if let Some(array) = all_elements(value.rest).filter(|_| value.kind == ValueKind::Element) {
+                        let Some(arrays) = self.arrays(array, far + 1) else { return Values::Unknown };
+                        files.extend(arrays.into_iter().flatten());
+                        continue;
+                    }
                     if let ("", [Piece::Output { list, .. }]) = (value.lead, value.rest)
                         && let Some(listed) = self.listed(list, far)
                     {

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse, program_variable};
+use ollm_shell::{Body, Command, Elements, List, Piece, Redirect, Word, bare, parse, program_variable};
 
 use super::{ShellPlace, values::Values};
 use crate::names::QuickMap;
@@ -52,6 +52,8 @@ pub(super) enum Assigned<'v, 'a> {
 #[derive(Debug)]
 enum Entry<'a> {
     Values(Vec<AssignedText<'a>>),
+    /// The elements of an array.
+    Array(Vec<(Elements, &'a [Word])>),
     Read,
     Unknown,
 }
@@ -139,11 +141,19 @@ impl<'a> Variables<'a> {
             Some(_) if self.anything => return Assigned::Unknown,
             None => return Assigned::Never,
             Some(Entry::Read) => return Assigned::Read,
-            Some(Entry::Unknown) => return Assigned::Unknown,
+            Some(Entry::Array(_) | Entry::Unknown) => return Assigned::Unknown,
             Some(Entry::Values(values)) => values,
         };
         let few = self.affords(values.len()) && values.len() <= MOST_VALUES;
         if few { Assigned::Values(values) } else { Assigned::Unknown }
+    }
+
+    /// What is assigned to an array as a whole; nothing if its elements may come from elsewhere.
+    pub(super) fn array(&self, name: &str) -> Option<&[(Elements, &'a [Word])]> {
+        match self.entries.get(name) {
+            Some(Entry::Array(assigned)) if !self.anything => Some(assigned),
+            _ => None,
+        }
     }
 
     /// Whether so many more values or substitutions may be looked at.
@@ -163,6 +173,14 @@ impl<'a> Variables<'a> {
         }
     }
 
+    fn add_elements(&mut self, name: &str, elements: Elements, words: &'a [Word]) {
+        match self.entries.get_mut(name) {
+            None => drop(self.entries.insert(name.to_owned(), Entry::Array(vec![(elements, words)]))),
+            Some(Entry::Array(assigned)) => assigned.push((elements, words)),
+            Some(entry) => *entry = Entry::Unknown,
+        }
+    }
+
     fn list(&mut self, list: &'a List) {
         for command in list.iter().flat_map(|step| &step.pipeline) {
             self.command(command);
@@ -178,10 +196,11 @@ impl<'a> Variables<'a> {
                     let lasts = words.is_empty();
                     let changed = self.separators_change;
                     let value = assign.value.as_ref().filter(|_| lasts);
-                    self.add(
-                        &assign.name,
-                        value.map(|word| AssignedText { lead: "", rest: word, kind: ValueKind::Assigned }),
-                    );
+                    let value = value.map(|word| AssignedText { lead: "", rest: word, kind: ValueKind::Assigned });
+                    match assign.elements.filter(|_| lasts && assign.name != "IFS") {
+                        Some(elements) => self.add_elements(&assign.name, elements, &assign.others),
+                        None => self.add(&assign.name, value),
+                    }
                     self.separators_change = changed || (lasts && assign.name == "IFS");
                     self.words(&assign.others);
                     self.words(&assign.value);
@@ -217,6 +236,7 @@ impl<'a> Variables<'a> {
     fn element(&mut self, name: &str, word: &'a Word) {
         let listing = matches!(word.pieces.as_slice(), [Piece::Output { quoted: false, .. }]);
         let single = listing
+            || all_elements(word).is_some()
             || word.iter().all(|piece| match piece {
                 Piece::Plain(text) => !text.contains('{'),
                 Piece::Quoted(_) => true,
@@ -369,6 +389,17 @@ impl<'a> Variables<'a> {
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }
         }
+    }
+}
+
+/// The array of which a word is all elements: `"${files[@]}"`.
+pub(super) fn all_elements(word: &[Piece]) -> Option<&str> {
+    let mut pieces = word.iter().filter(|piece| !matches!(piece, Piece::Quoted(text) if text.is_empty()));
+    match (pieces.next(), pieces.next()) {
+        (Some(Piece::Parameter { name, operator: "", word, .. }), None) => {
+            (!name.is_empty() && literal(word).as_deref() == Some("[@]")).then_some(name)
+        }
+        _ => None,
     }
 }
 

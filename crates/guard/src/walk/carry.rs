@@ -144,6 +144,9 @@ impl Walker {
             "su" | "runuser" | "sg" | "flock" | "nix-shell" => self.text_option(name, fields, feed, depth),
             "at" | "batch" | "crontab" => {
                 self.guess_written(fields, depth);
+                if name == "crontab" && self.is_unseen_crontab(args, feed) {
+                    self.unclear(format!("what runs later is not written out: {}", show(fields)));
+                }
                 self.scheduled(args, feed, depth);
                 self.work(name, fields, feed);
             }

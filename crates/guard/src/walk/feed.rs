@@ -161,7 +161,8 @@ impl<'a> Expander<'a> {
 /// Whether something is known of what a program writes, for any input.
 pub(crate) fn lists_files(name: &str) -> bool {
     const KNOWN: Names<32> = Names::of(&[&[
-        "ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "hg", "ls", "printf", "rg", "svn", "tee",
+        "ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "hg", "ls", "pgrep", "printf", "ps", "rg", "svn",
+        "tee",
     ]]);
     KNOWN.tables_with(name) != 0
 }
@@ -174,6 +175,17 @@ fn output(fields: &[Field], input: Feed) -> Feed {
         "cat" | "tee" if args.iter().all(|arg| arg.text.starts_with('-') || name == "tee") => input,
         "echo" | "printf" => printed(&name, args),
         "ls" | "dir" => Feed::files(listed(args)),
+        "ps" | "pgrep" if lists_every_process(&name, args) => {
+            Feed::files(vec![Field { glob: true, listed: true, ..Field::literal(EVERY_PROCESS) }])
+        }
+        // It leaves out the line with the names of the columns.
+        "awk" | "sed" | "tail" | "tr"
+            if !input.fields().is_empty()
+                && input.fields().iter().all(is_every_process)
+                && keeps_all_but_first(&name, args) =>
+        {
+            input
+        }
         "find" => {
             let selections = selections(args);
             let found = |root| selections.iter().flat_map(move |selection| with_hidden(root, selection));
@@ -217,10 +229,54 @@ fn passes_on_all(name: &str, args: &[Field]) -> bool {
         option == "--invert-match" || letters.is_some_and(|letters| letters.contains('v'))
     };
     // `awk '{print $9}'`: one column of every line.
-    let is_column = |arg: &Field| arg.text.trim_start().starts_with('{');
+    let is_column = |arg: &Field| arg.text.trim_start().starts_with('{') && !arg.text.contains("if");
     matches!(name, "cut" | "shuf" | "sort" | "tac" | "uniq")
         || (matches!(name, "awk" | "gawk" | "mawk" | "nawk") && args.iter().any(is_column))
         || (matches!(name, "egrep" | "fgrep" | "grep" | "rg") && args.iter().any(|arg| inverts(&arg.text)))
+}
+
+/// What stands for the numbers of all processes: what the kernel lists there.
+const EVERY_PROCESS: &str = "/proc/*";
+
+/// Whether a field stands for the numbers of all processes.
+pub(crate) fn is_every_process(field: &Field) -> bool {
+    field.listed && field.text == EVERY_PROCESS
+}
+
+/// Whether `ps` or `pgrep` lists all processes of a user or of the machine.
+fn lists_every_process(name: &str, args: &[Field]) -> bool {
+    if name == "ps" {
+        let narrows = |option: &str| match option.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {
+                ["-pid", "-ppid", "-sid", "-tty"].iter().any(|one| long.starts_with(one))
+            }
+            // What stands behind `o` says which columns there are.
+            Some(letters) => {
+                letters.split(['o', 'O']).next().is_some_and(|letters| letters.contains(['C', 'p', 'q', 's', 'g', 't']))
+            }
+            None => false,
+        };
+        return !args.iter().any(|arg| narrows(&arg.text));
+    }
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.text.as_str() {
+            "-P" | "-g" | "-s" | "-t" | "-F" | "--parent" | "--pidfile" => return false,
+            "-u" | "-U" | "-d" | "-G" => drop(rest.next()),
+            option if option.starts_with('-') && option.len() > 1 => {}
+            pattern => return !arg.open() && pattern.chars().all(|next| ".*^$+?".contains(next)),
+        }
+    }
+    true
+}
+
+/// Whether a filter leaves out the first line, or nothing: `tail -n +2`, `sed 1d`, `awk 'NR>1 {print $2}'`, `tr`.
+fn keeps_all_but_first(name: &str, args: &[Field]) -> bool {
+    let keeps = |arg: &Field| {
+        let text = arg.text.replace(' ', "");
+        matches!(text.trim_start_matches("-n"), "+2" | "1d") || text.starts_with("NR>1{") || text.starts_with("NR!=1{")
+    };
+    name == "tr" || args.iter().any(keeps)
 }
 
 /// Whether an option makes a search list files.

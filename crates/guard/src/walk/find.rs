@@ -44,7 +44,9 @@ impl Walker {
             (find_roots(args), selections(args))
         } else {
             let (roots, selection) = fd_roots(args);
-            (roots, vec![selection])
+            let wanted = if shows_hidden(args) && selection == Selection::Some { fd_names(args) } else { Vec::new() };
+            let selections: Vec<Selection> = wanted.into_iter().map(Selection::Named).collect();
+            (roots, if selections.is_empty() { vec![selection] } else { selections })
         };
         for command in commands(args) {
             for (root, selection) in roots.iter().flat_map(|root| selections.iter().map(move |one| (root, one))) {
@@ -225,6 +227,49 @@ fn fd_roots(args: &[Field]) -> (Fields, Selection) {
     (if roots.is_empty() { vec![Field::literal(".")] } else { roots }, selection)
 }
 
+/// What names must fit that `fd` finds: its pattern as far as it is plain, or the endings that it is told.
+fn fd_names(args: &[Field]) -> Vec<String> {
+    let own: Vec<&Field> = args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str())).collect();
+    let pairs = own.iter().zip(own.iter().skip(1));
+    let endings = pairs.filter(|(option, _)| matches!(option.text.as_str(), "-e" | "--extension"));
+    let endings: Vec<String> = endings.map(|(_, ending)| format!("*.{}", ending.text.to_lowercase())).collect();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".?_-".contains(&byte);
+    // A dot fits any letter.
+    let text = |arg: &&Field| {
+        let text = arg.text.trim_start_matches('^').trim_end_matches('$').replace("\\.", "\n");
+        text.replace('.', "?").replace('\n', ".")
+    };
+    let pattern =
+        own.iter().find(|arg| !arg.text.starts_with('-')).filter(|arg| !arg.open() && !arg.text.contains('?'));
+    let plain = pattern.map(text).filter(|text| text.len() > 1 && text.bytes().all(is_plain));
+    // The first plain word may be the value of another option.
+    let is_sure = own
+        .iter()
+        .filter(|arg| arg.text.starts_with('-'))
+        .all(|arg| matches!(arg.text.as_str(), "-H" | "-I" | "-HI" | "-u" | "-uu" | "--hidden"));
+    if endings.is_empty() {
+        plain.filter(|_| is_sure).map(|text| format!("*{}*", text.to_lowercase())).into_iter().collect()
+    } else {
+        endings
+    }
+}
+
+/// Whether `fd` finds what is hidden, too.
+fn shows_hidden(args: &[Field]) -> bool {
+    let own = args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str()));
+    own.map(|arg| arg.text.as_str()).any(|option| {
+        let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        matches!(option, "--hidden" | "--unrestricted" | "--no-ignore-hidden")
+            || letters.is_some_and(|letters| letters.contains(['H', 'u']))
+    })
+}
+
+/// The folders in which `fd` finds everything; nothing if it leaves something out.
+pub(crate) fn finds_everything(args: &[Field]) -> Option<Fields> {
+    let (roots, selection) = fd_roots(args);
+    (selection == Selection::All && shows_hidden(args)).then_some(roots)
+}
+
 /// How much of what is below its roots a search finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
@@ -321,12 +366,8 @@ impl FindChange {
         let roots = if name == "find" {
             find_roots(args)
         } else {
-            let shows_hidden = |arg: &Field| {
-                let letters = arg.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-                matches!(arg.text.as_str(), "--hidden" | "--unrestricted" | "--no-ignore-hidden")
-                    || letters.is_some_and(|letters| letters.contains(['H', 'u']))
-            };
-            if !args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str())).any(shows_hidden) {
+            wanted.extend(fd_names(args));
+            if !shows_hidden(args) {
                 left_out.push(".*".to_owned());
             }
             fd_roots(args).0

@@ -6,6 +6,7 @@
 
 mod code;
 mod inert;
+mod worded;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -78,7 +79,9 @@ impl Walker {
         // It may be code in an unknown language.
         let is_code = |pair: &[Field]| match pair {
             [before, field] => {
-                field.text.contains('(') && (field.text.contains(['"', '\'']) || takes_code(&before.text))
+                let own = field.text.split([':', '=']).next().unwrap_or_default();
+                let is_told = takes_code(&before.text) || takes_code(own);
+                field.text.contains('(') && (field.text.contains(['"', '\'']) || is_told)
             }
             _ => false,
         };

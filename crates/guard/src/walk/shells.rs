@@ -47,6 +47,19 @@ impl Walker {
         }
     }
 
+    /// Whether `crontab` takes its table from a file of which nothing is known.
+    pub(super) fn is_unseen_crontab(&self, args: &[Field], feed: &Feed) -> bool {
+        let users = args.iter().zip(args.iter().skip(1)).filter(|(option, _)| is_cluster(&option.text, 'u'));
+        let users: Vec<&Field> = users.map(|(_, user)| user).collect();
+        let is_file = |arg: &&Field| arg.text == "-" || !arg.text.starts_with('-');
+        let file = args.iter().filter(|arg| !users.iter().any(|user| std::ptr::eq(*user, *arg))).find(is_file);
+        match file {
+            Some(file) if file.text == "-" => matches!(feed, Feed::Nothing),
+            Some(file) => self.written_text(file).is_none() && !is_stream(file, feed),
+            None => false,
+        }
+    }
+
     /// A shell: the text behind `-c`, a file, or what it is fed.
     pub(super) fn shell(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
         let mut rest = fields.iter().enumerate().skip(1);

@@ -69,7 +69,7 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
     // What is written with a slash is a folder, and only gets something new.
     let is_folder = named_folder || (destination.text.ends_with('/') && !deep && !links);
     if replaces {
-        touches.push(Touch::Whole(destination));
+        touches.extend([Touch::Content(destination.clone()), Touch::Whole(destination)]);
     } else if !is_folder {
         touches.push(if deep || links { Touch::Becomes(destination) } else { Touch::Content(destination) });
     }

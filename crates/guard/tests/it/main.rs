@@ -17,6 +17,7 @@ mod properties;
 mod targets;
 mod tools;
 mod unseen;
+mod worded;
 
 use std::path::{Path, PathBuf};
 

@@ -94,6 +94,12 @@ pub const TODO: &Declaration = &Declaration::new("todo");
 /// Starts another agent; that agent's own calls are checked one by one.
 pub const TASK: &Declaration = &Declaration::new("task");
 
+/// Asks the person a question, which runs nothing.
+pub const ASK_USER: &Declaration = &Declaration::new("ask_user");
+
+/// Reads a skill; the agent's own calls that follow are checked one by one.
+pub const SKILL: &Declaration = &Declaration::new("skill");
+
 /// Every canonical tool.
 pub const TOOLS: &[&Declaration] = &[
     SHELL,
@@ -114,6 +120,8 @@ pub const TOOLS: &[&Declaration] = &[
     WEB_SEARCH,
     TODO,
     TASK,
+    ASK_USER,
+    SKILL,
 ];
 
 /// Tools of other agents and of the documents. A row has the agents, their name for the tool, the canonical tool, and
@@ -140,6 +148,17 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("TodoRead", TODO, &[]),
     row("Agent", TASK, &[]).of(&["claude"]),
     row("Task", TASK, &[]).of(&["claude", "cursor", "droid"]),
+    row("AskUserQuestion", ASK_USER, &[]).of(&["claude"]),
+    row("Skill", SKILL, &[]).of(&["claude"]),
+    row("TaskCreate", TODO, &[]),
+    row("TaskUpdate", TODO, &[]),
+    // The person decides about the plan.
+    row("ExitPlanMode", ASK_USER, &[]),
+    row("ask_user_question", ASK_USER, &[]),
+    row("ask_followup_question", ASK_USER, &[]),
+    row("AskUser", ASK_USER, &[]),
+    row("request_user_input", ASK_USER, &[]),
+    row("activate_skill", SKILL, &[]).of(&["gemini"]),
     // Anthropic's text editor, and tools shaped like it: Kiro, goose.
     row("str_replace_based_edit_tool", TEXT_EDITOR, &[]),
     row("str_replace_editor", TEXT_EDITOR, &[("file_path", "path")]),

@@ -15,6 +15,9 @@ const RUNS_IN_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree"
 /// The same, and what makes it one.
 const MAKE_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "head", "hooks", "objects", "refs"];
 
+/// Hidden folders that belong to no agent alone.
+const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
+
 impl Watch {
     /// A `.ollm` or `.git` below the project's own: it would make a project of the folder that it is in. Or a `.git` that is
     /// a file.
@@ -53,8 +56,12 @@ impl Watch {
             // What counts in the home itself has names of its own.
             let in_home = || self.home.as_deref().is_some_and(|home| path::folded(home).len() == at);
             let named = |name: &&str| {
-                let mut rest = parts.iter().skip(at);
-                name.split('/').all(|wanted| rest.next().is_some_and(|part| wanted.eq_ignore_ascii_case(part)))
+                let rest = parts.get(at..).unwrap_or_default();
+                let wanted: Vec<&str> = name.split('/').collect();
+                // A folder of an agent comes with all that is in it.
+                let is_whole = || rest.first().is_some_and(|first| !SHARED.contains(&first.as_str()));
+                let same = wanted.iter().zip(rest).all(|(wanted, part)| wanted.eq_ignore_ascii_case(part));
+                same && (wanted.len() <= rest.len() || is_whole())
             };
             let rows = PROTECTED.iter().filter(|row| row.lock == Lock::Locked).flat_map(|row| row.project);
             !in_home() && rows.copied().any(|name| named(&name))
@@ -107,7 +114,6 @@ impl Watch {
 
     /// What is protected in a folder, if that is an agent's.
     fn in_agents_folder(&self, path: &Path) -> Option<Hit> {
-        const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
         let name = path.file_name()?.to_str().filter(|name| name.starts_with('.') && !SHARED.contains(name))?;
         let key = path::key(path);
         let own = self.home.as_deref() != Some(path) && !name.trim_matches('.').is_empty();

@@ -19,6 +19,9 @@ impl Watch {
             return Some(inside);
         }
         let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
+        if !roots.iter().any(|root| self.roots.may_hold(root, true)) {
+            return None;
+        }
         let tests = Tests::of(search, &self.roots);
         let mut near = self.guarded().iter().filter(|guarded| guarded.exists || !tests.need_files());
         let hit = near.find(|guarded| {

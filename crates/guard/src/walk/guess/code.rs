@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use super::{
     super::{ScriptAction, carry::show, feed::Split},
-    Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line,
+    Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line, is_name,
+    worded::{WordedLanguage, is_encoded},
 };
 use crate::{
     field::{Field, Fields, is_pattern},
-    filter, path, program,
+    filter, path, program, text,
+    writes::joined_strings,
 };
 
 /// Calls in other languages that run a program.
@@ -46,6 +48,13 @@ const REMOVES_TREES: &[&str] = &[
     ".rm(",
     "rimraf",
     "deltree",
+    "delete-directory",
+    "directory.delete",
+    "directory]::delete",
+    "deletedir",
+    "deleterecursively",
+    "'rf'",
+    "\"rf\"",
     "remove-item",
     "removedir",
     "removeitem",
@@ -89,12 +98,34 @@ const ENDLESS: &[&str] = &[
     "while!0", "while(!0)", "while(1)", "while(fork", "while(true)", "while1", "whilefork", "whiletrue",
 ];
 
+/// Calls that make text of other text.
+#[rustfmt::skip]
+const DECODES: &[&str] = &[
+    "atob", "b16decode", "b32decode", "b64decode", "b85decode", "base64_decode", "buffer.from", "decode64",
+    "decode_base64", "decompress", "fromcharcode", "fromhex", "gzinflate", "gzuncompress", "hex2bin", "pack", "string.char",
+    "unhexlify", "unpack", "unpack1",
+];
+
+/// The call that makes one letter.
+const CHARACTER: &[&str] = &["chr"];
+
+/// The same, whatever they are given.
+const SCRAMBLES: &[&str] = &["\"%c%c", "marshal.loads", "rot13", "rot_13"];
+
+/// Calls that run text of their own language.
+const CODE_RUNS: &[&str] = &["loadstring", "load(", "new function("];
+
+/// Calls whose first argument runs.
+const RUNS_DIRECTLY: &[&str] =
+    &["os.system(", "exec(", "eval(", "execsync(", "popen(", "spawn(", "system(", "shell_exec(", "os.execute("];
+
 /// How code names the program that runs it, without blanks.
 const ITSELF: &[&str] =
     &["$0", "__file__", "__filename", "process.argv", "process.execpath", "sys.argv", "sys.executable"];
 
 /// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
-const ESCAPES: &[&str] = &["call", "exec", "execute", "r", "read", "shell", "silent", "silent!", "spawn", "system"];
+const ESCAPES: &[&str] =
+    &["call", "exec", "execute", "r", "read", "shell", "silent", "silent!", "spawn", "system", "tcl"];
 
 impl Walker {
     /// What code of another language may run.
@@ -111,7 +142,17 @@ impl Walker {
         };
         let given =
             fields.iter().skip(1).enumerate().map(|(at, field)| (is_code(at, &field.text), field.text.as_str()));
-        let given: Vec<(bool, &str)> = given.chain(input.map(|text| (true, text))).collect();
+        let worded = WordedLanguage::of(name);
+        if worded == Some(WordedLanguage::PowerShell) && fields.iter().any(|field| is_encoded(&field.text)) {
+            self.unclear(format!("{name} runs text that is not written out: {}", show(fields)));
+        }
+        // Words that stand alone are one command to these.
+        let joined = worded.filter(|_| input.is_none()).map(|_| {
+            let words = fields.iter().skip(1).skip_while(|field| field.text.starts_with(['-', '/']));
+            words.map(Field::shown).collect::<Vec<_>>().join(" ")
+        });
+        let joined = joined.as_deref().filter(|_| fields.len() > 2).map(|text| (is_line(text), text));
+        let given: Vec<(bool, &str)> = given.chain(input.map(|text| (true, text))).chain(joined).collect();
         if !given.iter().any(|(is_code, _)| *is_code) {
             return;
         }
@@ -131,7 +172,13 @@ impl Walker {
                     if runs_what_it_fetches(code) {
                         walker.unknown(format!("{name} runs what it gets from elsewhere"));
                     }
+                    if runs_what_it_decodes(code) {
+                        walker.unknown(format!("{name} runs text that it puts together: {}", text::excerpt(code)));
+                    }
                     walker.guess_strings(code, depth);
+                    for joined in joined_strings(code).into_iter().chain(joined_lists(code)) {
+                        walker.guess_strings(&joined, depth);
+                    }
                 }
             }
             if does {
@@ -207,9 +254,16 @@ impl Walker {
             for command in commands {
                 self.guess_text(command, depth);
             }
-        } else if matches!(name, "powershell" | "pwsh") {
-            for command in code.split([';', '\n', '|', '{', '}']).filter(|command| begins_with_harm(command)) {
-                self.guess_text(command, depth);
+        } else if let Some(language) = WordedLanguage::of(name) {
+            let found = language.shell_lines(code);
+            if found.is_open {
+                self.unknown(format!("{name} runs text that is not written out: {}", text::excerpt(code)));
+            }
+            let sets =
+                |line: &str| line.starts_with("cd ") || line.split_once('=').is_some_and(|(name, _)| is_name(name));
+            if found.lines.iter().any(|line| begins_with_harm(line)) {
+                let kept = found.lines.iter().map(String::as_str).filter(|line| begins_with_harm(line) || sets(line));
+                self.guess_text(&kept.collect::<Vec<_>>().join("\n"), depth);
             }
         } else if !program::is_filter(name) {
             let lines = code.split(['\n', ';']).skip(1).map(str::trim_start);
@@ -376,6 +430,50 @@ fn runs_what_it_fetches(code: &str) -> bool {
     has(&["exec(", "eval(", "eval "]) && has(&["http://", "https://"])
 }
 
+/// Whether code runs text that it makes of other text which is written in it.
+fn runs_what_it_decodes(code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    if !has(RUNS) && !has(CODE_RUNS) {
+        return false;
+    }
+    // A newline or a quote is made of its number, too.
+    let is_letter = |text: &str| {
+        let number =
+            text.split(|next: char| !next.is_ascii_digit()).next().and_then(|digits| digits.parse::<u8>().ok());
+        number.is_some_and(|number| number.is_ascii_alphabetic())
+    };
+    let is_written = |given: &str| {
+        let text = given.trim_start_matches(['(', '[', ' ', 'b', 'r', 'u']);
+        text.starts_with(['"', '\'', '`', '<']) || is_letter(text)
+    };
+    let is_inside = || {
+        let ran = RUNS_DIRECTLY.iter().flat_map(|call| folded.match_indices(call).map(|(at, _)| at + call.len()));
+        let mut given = ran.filter_map(|at| folded.get(at..)?.split(['\n', ';']).next());
+        given.any(|given| calls_of(given, DECODES).chain(calls_of(given, CHARACTER)).next().is_some())
+    };
+    let characters = calls_of(&folded, CHARACTER).filter(|given| is_letter(given.trim_start_matches(['(', ' '])));
+    has(SCRAMBLES) || calls_of(&folded, DECODES).any(is_written) || is_inside() || characters.count() > 1
+}
+
+/// What stands behind each call of one of these names.
+fn calls_of<'c>(code: &'c str, names: &'c [&str]) -> impl Iterator<Item = &'c str> {
+    let called = names.iter().flat_map(move |name| code.match_indices(name));
+    called.filter_map(move |(at, name)| {
+        let before = code.get(..at)?;
+        let behind = code.get(at + name.len()..)?;
+        let is_whole = !before.ends_with(|next: char| next.is_ascii_alphanumeric() || "_'\"".contains(next));
+        (is_whole && (behind.starts_with('(') || behind.starts_with(" \""))).then_some(behind)
+    })
+}
+
+/// Code with strings that stand in a list to be joined written as one: `''.join(['r', 'm'])`.
+fn joined_lists(code: &str) -> Option<String> {
+    let joined =
+        ["', '", "','", "\", \"", "\",\""].iter().fold(code.to_owned(), |code, between| code.replace(between, ""));
+    (code.contains("join(") && joined.len() < code.len()).then_some(joined)
+}
+
 /// Whether code takes folders away.
 fn removes_trees(code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
@@ -392,13 +490,14 @@ fn names_home(code: &str) -> bool {
         let word = behind.trim_start_matches(|letter: char| letter == '_' || letter.is_ascii_alphabetic());
         let is_home = matches!(behind.len() - word.len(), 0) || behind.starts_with("dir") || behind.starts_with("_dir");
         let rest = word.trim_start_matches(['"', '\'', '(', ')', ']', '}', ' ']);
-        let lists = rest.starts_with(".iterdir") || rest.starts_with(".rglob");
+        let acts = [".iterdir", ".rglob", ".delete", ".remove"];
+        let lists = acts.iter().any(|call| rest.starts_with(call));
         is_home
             && !before.ends_with('/')
             && !before.contains("join")
             && (lists || !rest.starts_with(['/', '+', '.', '&', '\\', '[']))
     };
-    folded.match_indices("home").any(is_bare)
+    folded.match_indices("home").chain(folded.match_indices("userprofile")).any(is_bare)
 }
 
 /// The command on a line of an editor or a client that lets people run one.
@@ -502,6 +601,14 @@ fn unescaped(string: &str) -> Cow<'_, str> {
             (_, true) => match rest.next() {
                 Some('n') => plain.push('\n'),
                 Some('t') => plain.push('\t'),
+                Some(kind @ ('x' | 'u')) => {
+                    let digits = rest.as_str().get(..if kind == 'x' { 2 } else { 4 });
+                    let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
+                    plain.push(code.unwrap_or(kind));
+                    if code.is_some() {
+                        rest = rest.as_str().get(digits.map_or(0, str::len)..).unwrap_or_default().chars();
+                    }
+                }
                 escaped => plain.extend(escaped),
             },
             (next, false) => plain.push(next),
