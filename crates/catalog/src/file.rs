@@ -3,7 +3,7 @@
 use std::{ops::Range, path::Path};
 
 use ollm_protocol::{Code, Remedy};
-use ollm_store::raw::read_regular;
+use ollm_store::raw::read_stamped;
 use ollm_store::{FileError, Redactor};
 
 use crate::load::Stamp;
@@ -216,7 +216,7 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
 
 /// Reads a file, with the state of the very file that was read; `None` when it does not exist.
 pub(crate) fn stamped(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Stamp)>, Box<Problem>> {
-    let read = read_regular(path, max).map_err(|error| unreadable(path, &error))?;
+    let read = read_stamped(path, max).map_err(|error| unreadable(path, &error))?;
     Ok(read.map(|(bytes, meta)| (bytes, Stamp::of_state(&meta))))
 }
 

@@ -308,15 +308,32 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     temp.rename(path)
 }
 
-/// Reads a regular file, with the metadata of the same descriptor. It reads again if the file changed meanwhile. A later
-/// change gives the file other times, also one through memory that a program has mapped.
+/// Reads a regular file, with the metadata of the same descriptor. It reads again if the file changed meanwhile.
 pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
+    read_unchanged(path, max, |_, _| {})
+}
+
+/// Reads like [`read_regular`]. Every later change gives the file other times, also one through memory that a program has
+/// mapped.
+pub fn read_stamped(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
+    read_unchanged(path, max, |file, meta| {
+        if meta.len() <= max {
+            start_writing_back(file, meta);
+        }
+    })
+}
+
+fn read_unchanged(
+    path: &Path,
+    max: u64,
+    prepare: impl Fn(&File, &Metadata),
+) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
         let Some((mut file, meta)) = open_regular(path, OFlags::empty())? else {
             return Ok(None);
         };
-        start_writing_back(&file, &meta);
+        prepare(&file, &meta);
         let bytes = read_open(path, &mut file, &meta, max)?;
         let after = file.metadata().map_err(|source| failed("inspect", path, source))?;
         if content_key(&meta) == content_key(&after) {

@@ -40,7 +40,8 @@ mod visible;
 pub mod raw {
     pub use crate::digest::digest_reader;
     pub use crate::file::{
-        Lock, failed, kind_of, open_own, open_regular, random_name, read_regular, sync_folder, write_unsynced,
+        Lock, failed, kind_of, open_own, open_regular, random_name, read_regular, read_stamped, sync_folder,
+        write_unsynced,
     };
 }
 
