@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, LateResult, Launcher, Status};
 use ollm_process::Children;
-use ollm_protocol::{Event, EventKind, Flow, Hook, HookSpec, OnFailure, Verdict};
+use ollm_protocol::{Event, EventKind, Flow, Hook, HookSpec, Verdict};
 use ollm_trust::Trust;
 
 use crate::support::{World, builtin, event, eventually, file, logs, ran, runs, sh, skipped, spoken, within};
@@ -27,7 +27,7 @@ fn nobody_waits_for_an_async_hook_and_it_decides_nothing() {
     let mut world = World::new();
     let heard = listening(&mut world);
     let refuses = "while [ ! -e go ]; do sleep 0.01; done; echo '{\"continue\": false}'";
-    world.add(detached(HookSpec { on_failure: Some(OnFailure::Block), ..sh("late", refuses) }));
+    world.add(detached(sh("late", refuses)));
     world.add(logs("next"));
     let outcome = world.engine.dispatch(&event());
     assert!(outcome.continues());
@@ -167,7 +167,8 @@ fn a_background_that_cannot_be_started_is_a_failure_that_blocks_nothing() {
     let mut world = World::new();
     handing(&mut world);
     fs::remove_file(world.path("keep.sh")).unwrap();
-    world.add(detached(HookSpec { on_failure: Some(OnFailure::Block), ..logs("late") }));
+    // What fails in this dialect refuses, unless the hook is async.
+    world.add(detached(spoken("gate", logs("late"))));
     let outcome = world.engine.dispatch(&event());
     assert!(outcome.continues());
     assert_eq!(outcome.reports[0].status, Status::Failed);
