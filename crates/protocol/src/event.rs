@@ -511,7 +511,8 @@ mod tests {
             (serde_json::json!({"args": {"source": "a", "destination": "b"}}), vec!["a", "b"]),
             (serde_json::json!({"args": {"files": [{"path": "a"}], "edits": [{"file_path": "b"}]}}), vec!["a", "b"]),
             (serde_json::json!({"files": ["a", {"path": "b"}, 3, ""]}), vec!["a", "b"]),
-            (serde_json::json!({"path": 3, "file": null, "args": "x", "files": "a"}), vec![]),
+            (serde_json::json!({"files": "a"}), vec!["a"]),
+            (serde_json::json!({"path": 3, "file": null, "args": "x", "files": 3}), vec![]),
             (serde_json::json!({}), vec![]),
         ] {
             let event = Event::from_loose(EventKind::BeforeTool, data);
