@@ -206,17 +206,19 @@ impl ConfigReader {
         Some(said.map(|(name, at)| (name.to_owned(), value(name, at.node))).collect())
     }
 
+    /// Ignores an unknown key, unless it is a slip for a guard: what the person forbids by it must not be allowed.
     fn unknown(&mut self, at: &Cursor<'_>, path: &[&str]) {
         let name = path.last().copied().unwrap_or_default();
-        let help = near(path).map(|near| format!("did you mean `{near}`?"));
-        self.findings.push(Finding::at(
-            Code::UnknownKey,
-            Severity::Warning,
-            at,
-            Part::Key,
-            format!("unknown key `{name}` is ignored"),
-            help,
-        ));
+        let near = near(path);
+        let meant = near.zip(path.split_last()).map(|(near, (_, section))| place(&[section, &[near]].concat()));
+        let severity = match meant {
+            Some(KeyPlace::Leaf(key)) => self.wrong(key),
+            _ => Severity::Warning,
+        };
+        let then = if severity == Severity::Fatal { "; nothing runs until it is corrected" } else { " is ignored" };
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let message = format!("unknown key `{name}`{then}");
+        self.findings.push(Finding::at(Code::UnknownKey, severity, at, Part::Key, message, help));
     }
 
     /// Where any name is allowed, a warning is only given if the name looks misspelt.

@@ -429,3 +429,21 @@ fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
     let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default());
     assert_eq!(catalog.settings.untrusted_projects, [world.path("project/clone")]);
 }
+
+#[test]
+fn a_slip_for_a_guard_stops_everything_and_any_other_unknown_key_is_ignored() {
+    for (setting, severity) in [
+        ("untrustd: block", Severity::Fatal),
+        ("guard: [destructive-commands]", Severity::Fatal),
+        ("timout: 5s", Severity::Warning),
+        ("colour: red", Severity::Warning),
+    ] {
+        for (file, severity) in [(USER, severity), (PROJECT, Severity::Warning)] {
+            let world = World::new();
+            world.write(file, format!("hooks:\n  {setting}\n"));
+            let (problem, _) = world.problem();
+            assert_eq!(problem.severity, severity, "{file}: {problem:?}");
+            assert!(problem.message.starts_with("unknown key"), "{problem:?}");
+        }
+    }
+}
