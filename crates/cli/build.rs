@@ -4,9 +4,10 @@
 //!   `libgcc_s.so` takes a twentieth of an event.
 //! - The program lies at a fixed place. One that may lie anywhere has nineteen thousand pointers to mend before `main`,
 //!   on 130 pages that the kernel copies for it: a sixth of an event. The feature `pie` asks for that all the same.
-//! - The functions that an event runs lie side by side in a release. Scattered over the whole program they cost the kernel
-//!   eighty page faults more, an eighth of an event. `scripts/function-order.sh` writes the list of them; a function that
-//!   it does not name, or that is gone, stays where the linker puts it.
+//! - The functions and constants that an event touches lie side by side in a release. Scattered over the whole program
+//!   they cost the kernel a hundred page faults more, a sixth of an event. `scripts/event-order.py` writes the list of
+//!   them; what it does not name, or what is gone, stays where the linker puts it.
+//! - With `OLLM_LINK_MAP`, the linker writes to this file what lies where, which that script reads.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,8 +16,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The functions that an event runs: a crate and the name of a section on each line.
-const FUNCTIONS: &str = "function-order.txt";
+/// What an event touches: a crate and the name of a section on each line.
+const TOUCHED: &str = "event-order.txt";
+/// The kinds of these sections, the section that takes each, and its place. Constants with addresses in them stay in their
+/// section, because only this one is protected once the addresses are settled.
+const KINDS: [(&str, &str, &str); 3] = [
+    (".text.", ".text.event", "BEFORE .text"),
+    (".rodata.", ".rodata.event", "AFTER .rodata"),
+    (".data.rel.ro.", ".data.rel.ro", "BEFORE .dynamic"),
+];
+const MAP_VARIABLE: &str = "OLLM_LINK_MAP";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -29,7 +38,11 @@ fn main() {
             println!("cargo:rustc-link-arg-bins=-no-pie");
         }
         if is("PROFILE", "release") && is("CARGO_CFG_TARGET_ARCH", "x86_64") && has_usual_linker() {
-            let _ = order_functions();
+            let _ = order_sections();
+        }
+        println!("cargo:rerun-if-env-changed={MAP_VARIABLE}");
+        if let Ok(map) = env::var(MAP_VARIABLE) {
+            println!("cargo:rustc-link-arg-bins=-Wl,-Map={map}");
         }
     }
 }
@@ -40,28 +53,32 @@ fn has_usual_linker() -> bool {
     env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
 }
 
-/// Writes the script by which the linker puts the functions of an event before all others.
-fn order_functions() -> Option<()> {
-    println!("cargo:rerun-if-changed={FUNCTIONS}");
-    let list = fs::read_to_string(FUNCTIONS).ok()?;
+/// Writes the script by which the linker puts what an event touches before everything else.
+fn order_sections() -> Option<()> {
+    println!("cargo:rerun-if-changed={TOUCHED}");
+    let list = fs::read_to_string(TOUCHED).ok()?;
     let folder = PathBuf::from(env::var_os("OUT_DIR")?);
     // That profile makes one file of all crates.
     let is_whole = folder.ancestors().nth(3)?.ends_with("dist");
-    let functions = list.lines().filter_map(|line| line.split_once(' '));
-    let (mut exact, mut similar) = (String::new(), BTreeSet::new());
-    for (part, function) in functions {
-        let files = if is_whole { "*".to_owned() } else { format!("*{part}-*") };
-        let _ = writeln!(exact, "{files}(.text.{function}*)");
-        // Names end with a number that depends on compiler and dependencies. Where it is another one, every function that is
-        // called the same in the same crate comes next.
-        if let Some((name, _)) = function.rsplit_once("17h") {
-            similar.insert(format!("{files}(.text.{name}17h*)\n"));
+    let mut script = String::new();
+    for (kind, into, place) in KINDS {
+        let sections = list.lines().filter_map(|line| line.split_once(' ')).filter(|(_, name)| name.starts_with(kind));
+        let (mut exact, mut similar) = (String::new(), BTreeSet::new());
+        for (part, name) in sections {
+            let files = if is_whole { "*".to_owned() } else { format!("*{part}-*") };
+            let _ = writeln!(exact, "{files}({name}*)");
+            // Names end with a number that depends on compiler and dependencies. Where it is another one, every function
+            // that is called the same in the same crate comes next.
+            if let Some((name, _)) = name.rsplit_once("17h") {
+                similar.insert(format!("{files}({name}17h*)\n"));
+            }
         }
+        let similar: String = similar.into_iter().collect();
+        let _ = writeln!(script, "SECTIONS {{ {into} : {{\n{exact}{similar}}} }} INSERT {place};");
     }
-    let similar: String = similar.into_iter().collect();
-    let script = folder.join("function-order.ld");
-    fs::write(&script, format!("SECTIONS {{ .text.event : {{\n{exact}{similar}}} }} INSERT BEFORE .text;\n")).ok()?;
-    println!("cargo:rustc-link-arg-bins=-T{}", script.display());
+    let file = folder.join("event-order.ld");
+    fs::write(&file, script).ok()?;
+    println!("cargo:rustc-link-arg-bins=-T{}", file.display());
     Some(())
 }
 

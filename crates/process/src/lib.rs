@@ -87,6 +87,9 @@ pub use setup::ProcessSetup;
 pub use spared::SparedChild;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[doc(hidden)]
+pub use libm as math;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[doc(hidden)]
 pub use unix::run_program;
 #[cfg(unix)]
 pub use unix::{Children, PipeShield, Resident, SignalHold, SignalShield, Streams, is_released};

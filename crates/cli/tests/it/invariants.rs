@@ -323,8 +323,8 @@ fn every_type_that_a_page_for_programmers_names_exists() {
 }
 
 #[test]
-fn the_function_order_names_functions_of_crates_that_are_in_the_program() {
-    let list = fs::read_to_string(root().join("crates/cli/function-order.txt")).unwrap();
+fn the_event_order_names_sections_of_crates_that_are_in_the_program() {
+    let list = fs::read_to_string(root().join("crates/cli/event-order.txt")).unwrap();
     let graph = dependencies();
     let crates: BTreeSet<String> = closure("ollm", &graph)
         .into_iter()
@@ -333,6 +333,21 @@ fn the_function_order_names_functions_of_crates_that_are_in_the_program() {
         .collect();
     let is_known = |line: &&str| line.split_once(' ').is_some_and(|(found, _)| crates.contains(found));
     let unknown: Vec<&str> = list.lines().filter(|line| !is_known(line)).collect();
-    assert_eq!(unknown, Vec::<&str>::new(), "scripts/function-order.sh writes the list anew");
+    assert_eq!(unknown, Vec::<&str>::new(), "scripts/event-order.py writes the list anew");
     assert!(list.contains("ollm_catalog4load8load_for"), "the load of every event is not in it");
+    let kinds = [".text.", ".rodata.", ".data.rel.ro."];
+    assert!(kinds.iter().all(|kind| list.contains(&format!(" {kind}"))), "one of {kinds:?} is not in it");
+}
+
+/// Each further library costs every event a tenth of a small program. Where one comes in with a dependency, the `program!`
+/// macro brings the functions that are called.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn the_program_loads_no_library_but_that_of_c() {
+    let output = Command::new(OLLM).env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names = text.lines().filter_map(|line| line.split_whitespace().next()?.rsplit('/').next());
+    let known = |name: &&str| ["libc.so", "ld-linux", "linux-vdso"].iter().any(|known| name.starts_with(known));
+    assert!(text.contains("libc.so"), "{text}");
+    assert_eq!(names.filter(|name| !known(name)).collect::<Vec<_>>(), [""; 0], "{text}");
 }

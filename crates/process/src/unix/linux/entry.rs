@@ -3,6 +3,9 @@
 //! For that set-up, the standard library reads and parses the list of our memory, and allocates a separate stack for
 //! the handler. This takes a tenth as long as a small program needs to start and end. A stack overflow still ends the
 //! process, because the kernel keeps a gap below the stack.
+//!
+//! The program also brings the two functions of C's `libm` that libraries of its panels and progress bars call. Finding,
+//! mapping and binding that library for them takes another tenth.
 
 use std::ffi::c_int;
 use std::io;
@@ -30,6 +33,16 @@ macro_rules! program {
             #[unsafe(export_name = "main")]
             extern "C" fn main() -> ::std::ffi::c_int {
                 $crate::run_program($run)
+            }
+
+            #[unsafe(export_name = "pow")]
+            extern "C" fn power(base: f64, exponent: f64) -> f64 {
+                $crate::math::pow(base, exponent)
+            }
+
+            #[unsafe(export_name = "log10")]
+            extern "C" fn decimal_logarithm(value: f64) -> f64 {
+                $crate::math::log10(value)
             }
         };
         #[cfg(test)]
