@@ -48,7 +48,7 @@ sum_of() {
 
 machine="$(uname -m)"
 case "$machine" in arm64) machine=aarch64 ;; esac
-[ "$(uname -s)" = Linux ] || fail "there are archives for Linux only; elsewhere: cargo install --path crates/cli"
+[ "$(uname -s)" = Linux ] || fail "there are archives for Linux only; elsewhere: cargo install --locked --path crates/cli"
 
 case "$source" in
     */*.tar.gz) folder="${source%/*}" name="${source##*/}" ;;
