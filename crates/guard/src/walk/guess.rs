@@ -111,6 +111,10 @@ impl Walker {
                 && said != Some(VerbArguments::Messages)
             {
                 walker.guess_input(text, depth);
+                // An interpreter that nobody has heard of.
+                if text.contains('(') && text.contains(['"', '\'']) {
+                    walker.guess_code(name, &[], feed, depth);
+                }
             }
         });
     }

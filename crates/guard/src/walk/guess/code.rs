@@ -2,6 +2,7 @@
 
 mod bomb;
 mod computed;
+mod evaluated;
 mod removal;
 mod strings;
 mod writes;
@@ -10,7 +11,8 @@ use std::borrow::Cow;
 
 use self::{
     bomb::multiplies,
-    computed::{joined_lists, runs_what_it_decodes, runs_what_it_fetches},
+    computed::{calls_of, joined_lists, runs_what_it_decodes, runs_what_it_fetches},
+    evaluated::runs_unwritten_code,
     removal::{REMOVES, calls_harm, removes},
     strings::strings,
     writes::written_files,
@@ -30,7 +32,7 @@ use crate::{
 #[rustfmt::skip]
 const RUNS: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "`", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(",
+    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(", "process.start", "processbuilder",
 ];
 
 /// The same in statements of databases, where removal takes away no file.
@@ -80,7 +82,13 @@ impl Walker {
                     continue;
                 }
                 walker.write_files(code);
-                if has_deeds(name, code) {
+                if runs_unwritten_code(name, code) {
+                    walker.unknown(format!("{name} runs code that is not written out: {}", text::excerpt(code)));
+                }
+                walker.guess_signals(code, depth);
+                // The name of what runs may be put together, too.
+                let joined: Vec<String> = joined_strings(code).into_iter().chain(joined_lists(code)).collect();
+                if has_deeds(name, code) || joined.iter().any(|joined| has_deeds(name, joined)) {
                     does = true;
                     if runs_what_it_fetches(code) {
                         walker.unknown(format!("{name} runs what it gets from elsewhere"));
@@ -89,8 +97,8 @@ impl Walker {
                         walker.unknown(format!("{name} runs text that it puts together: {}", text::excerpt(code)));
                     }
                     walker.guess_strings(code, depth);
-                    for joined in joined_strings(code).into_iter().chain(joined_lists(code)) {
-                        walker.guess_strings(&joined, depth);
+                    for joined in &joined {
+                        walker.guess_strings(joined, depth);
                     }
                 }
             }
@@ -106,6 +114,19 @@ impl Walker {
         for file in written_files(code).take(MOST_COMMANDS) {
             let (target, place) = (Field::literal(path::spelled(file, home.as_deref())), self.place.clone());
             self.push(ScriptAction::Write { target, place, appends: false });
+        }
+    }
+
+    /// The processes that code ends: `os.kill(1, 9)`, `process.kill(-1)`.
+    fn guess_signals(&mut self, code: &str, depth: usize) {
+        for given in calls_of(code, &["kill"]).take(MOST_COMMANDS) {
+            let given = given.trim_start_matches('(').split(')').next().unwrap_or_default();
+            let all = given.split(',').any(|number| number.trim() == "-1");
+            let first = given.split(',').next().is_some_and(|number| number.trim() == "1");
+            if all || first {
+                let words = ["kill", "-9", if all { "-1" } else { "1" }];
+                self.run(words.map(Field::literal).into_iter().collect(), &Feed::Nothing, depth + 1);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Code that runs text which it gets from elsewhere or puts together.
 
-use super::RUNS;
+use super::{RUNS, evaluated::has_numbered_letters};
 
 /// Calls that make text of other text.
 #[rustfmt::skip]
@@ -16,8 +16,14 @@ const CHARACTER: &[&str] = &["chr"];
 /// The same, whatever they are given.
 const SCRAMBLES: &[&str] = &["\"%c%c", "marshal.loads", "rot13", "rot_13"];
 
+/// What makes other text of text that is given to a call.
+const TURNS: &[&str] = &["[::-1]", ".translate(", "reverse", "strrev"];
+
 /// Calls that run text of their own language.
 const CODE_RUNS: &[&str] = &["loadstring", "load(", "new function("];
+
+/// Calls of Perl that run what a variable holds.
+const RUNS_VARIABLE: &[&str] = &["`$", "exec $", "exec($", "qx($", "qx{$", "system $", "system($"];
 
 /// Calls whose first argument runs.
 const RUNS_DIRECTLY: &[&str] =
@@ -37,12 +43,6 @@ pub(super) fn runs_what_it_decodes(code: &str) -> bool {
     if !has(RUNS) && !has(CODE_RUNS) {
         return false;
     }
-    // A newline or a quote is made of its number, too.
-    let is_letter = |text: &str| {
-        let number =
-            text.split(|next: char| !next.is_ascii_digit()).next().and_then(|digits| digits.parse::<u8>().ok());
-        number.is_some_and(|number| number.is_ascii_alphabetic())
-    };
     let is_written = |given: &str| {
         let text = given.trim_start_matches(['(', '[', ' ', 'b', 'r', 'u']);
         text.starts_with(['"', '\'', '`', '<']) || is_letter(text)
@@ -50,14 +50,25 @@ pub(super) fn runs_what_it_decodes(code: &str) -> bool {
     let is_inside = || {
         let ran = RUNS_DIRECTLY.iter().flat_map(|call| folded.match_indices(call).map(|(at, _)| at + call.len()));
         let mut given = ran.filter_map(|at| folded.get(at..)?.split(['\n', ';']).next());
-        given.any(|given| calls_of(given, DECODES).chain(calls_of(given, CHARACTER)).next().is_some())
+        given.any(|given| {
+            calls_of(given, DECODES).chain(calls_of(given, CHARACTER)).next().is_some()
+                || TURNS.iter().any(|turn| given.contains(turn))
+                || has_numbered_letters(given)
+        })
     };
     let characters = calls_of(&folded, CHARACTER).filter(|given| is_letter(given.trim_start_matches(['(', ' '])));
-    has(SCRAMBLES) || calls_of(&folded, DECODES).any(is_written) || is_inside() || characters.count() > 1
+    let translates = folded.contains("tr/") && has(RUNS_VARIABLE);
+    translates || has(SCRAMBLES) || calls_of(&folded, DECODES).any(is_written) || is_inside() || characters.count() > 1
+}
+
+/// Whether text begins with the number of a letter: a newline or a quote is made of its number, too.
+pub(super) fn is_letter(text: &str) -> bool {
+    let number = text.split(|next: char| !next.is_ascii_digit()).next().and_then(|digits| digits.parse::<u8>().ok());
+    number.is_some_and(|number| number.is_ascii_alphabetic())
 }
 
 /// What stands behind each call of one of these names.
-fn calls_of<'c>(code: &'c str, names: &'c [&str]) -> impl Iterator<Item = &'c str> {
+pub(super) fn calls_of<'c>(code: &'c str, names: &'c [&str]) -> impl Iterator<Item = &'c str> {
     let called = names.iter().flat_map(move |name| code.match_indices(name));
     called.filter_map(move |(at, name)| {
         let before = code.get(..at)?;

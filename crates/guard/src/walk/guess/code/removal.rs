@@ -52,6 +52,7 @@ const REMOVES_TREES: &[&str] = &[
     "removeitem",
     "removesync",
     "recursive",
+    "walk(",
 ];
 
 /// And so much for the test that it belongs to.
@@ -155,7 +156,7 @@ fn names_home(code: &str) -> bool {
         let lists = acts.iter().any(|call| rest.starts_with(call));
         is_home
             && !before.ends_with('/')
-            && !before.contains("join")
+            && before.rsplit_once("join(").is_none_or(|(_, given)| given.contains(')'))
             && (lists || !rest.starts_with(['/', '+', '.', '&', '\\', '[']))
     };
     folded.match_indices("home").chain(folded.match_indices("userprofile")).any(is_bare)

@@ -44,7 +44,7 @@ pub(super) fn quoted(code: &str) -> impl Iterator<Item = (&str, &str, &str)> {
 }
 
 /// Where the quote stands that ends a string.
-fn string_end(text: &str, quote: &str) -> Option<usize> {
+pub(super) fn string_end(text: &str, quote: &str) -> Option<usize> {
     let escapes = |at: usize| {
         text.get(..at).is_some_and(|before| {
             let slashes = before.len() - before.trim_end_matches('\\').len();
