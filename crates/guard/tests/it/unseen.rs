@@ -467,6 +467,7 @@ fn code_that_puts_together_what_it_runs_is_asked_about() {
         "lua -e 'os.execute(\"\\114\\109 -rf x\")'",
         "python3 -c \"import os; os.kill(-1, 9)\"",
         "node -e 'process.kill(1)'",
+        "python3 -c \"import fcntl, termios; [fcntl.ioctl(0, termios.TIOCSTI, c) for c in 'ollm hook trust x']\"",
         "python3 -c \"import os; [os.unlink(os.path.join(d, f)) for d, _, fs in os.walk(os.environ['HOME']) for f in fs]\"",
     ]);
     passes(&[
@@ -486,6 +487,7 @@ fn code_for_a_language_that_is_not_known_is_read_on_its_input() {
     passes(&[
         "kubectl apply -f - <<'EOF'\nargs: [\"echo\", \"$(date)\"]\nEOF",
         "newlang - <<'EOF'\nprint(\"hello\")\nEOF",
+        "python3 <<'EOF'\npage.goto('http://localhost')\nprint(page.evaluate('() => document.title'))\nEOF",
     ]);
 }
 

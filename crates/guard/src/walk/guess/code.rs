@@ -32,7 +32,7 @@ use crate::{
 #[rustfmt::skip]
 const RUNS: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "`", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(", "process.start", "processbuilder",
+    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(", "process.start", "processbuilder", "tiocsti",
 ];
 
 /// The same in statements of databases, where removal takes away no file.
