@@ -462,6 +462,10 @@ fn code_that_puts_together_what_it_runs_is_asked_about() {
     stopped(&[
         "python3 -c \"getattr(__import__('o'+'s'),'sys'+'tem')('rm -r'+'f ~')\"",
         "python3 -c \"import os; os.system('~ fr- mr'[::-1])\"",
+        "python3 -c \"import os; c=''.join(chr(x) for x in [114, 109]); os.system(c)\"",
+        "python3 -c \"import os; os.system(''.join(map(chr, [114, 109])))\"",
+        "ruby -ropen3 -e 'Open3.capture2(\"rm -rf ~\")'",
+        "sed 's/^/rm -rf /e' <<< /home",
         "php -r '$f=\"sys\".\"tem\"; $f(\"rm -rf ~\");'",
         "perl -e '$_=\"ez\"; tr/a-z/n-za-m/; system $_'",
         "lua -e 'os.execute(\"\\114\\109 -rf x\")'",

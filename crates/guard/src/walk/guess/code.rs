@@ -32,7 +32,7 @@ use crate::{
 #[rustfmt::skip]
 const RUNS: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "`", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(", "process.start", "processbuilder", "tiocsti",
+    "passthru", "proc_open", "eval", "cmd(", "command(", "command::new(", "\".!", "\"|", "'|", "process(", "process.start", "processbuilder", "open3", "tiocsti",
 ];
 
 /// The same in statements of databases, where removal takes away no file.
@@ -164,8 +164,11 @@ impl Walker {
                 self.guess_value(value, depth);
             }
         }
-        // `system("rm " $0)`
-        let begins = scripts.iter().flat_map(|script| strings(&script.text));
+        // `system("rm " $0)`, `s/^/rm /e`
+        let begins = scripts.iter().flat_map(|script| {
+            let made = filter::is_sed(name).then(|| filter::sed_commands(&script.text, begins_with_harm));
+            strings(&script.text).into_iter().chain(made.into_iter().flatten().map(Cow::Borrowed))
+        });
         let begins: Vec<String> = begins
             .filter(|string| string.ends_with(' ') && begins_with_harm(string))
             .map(Cow::into_owned)

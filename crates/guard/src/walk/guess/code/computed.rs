@@ -14,7 +14,7 @@ const DECODES: &[&str] = &[
 const CHARACTER: &[&str] = &["chr"];
 
 /// The same, whatever they are given.
-const SCRAMBLES: &[&str] = &["\"%c%c", "marshal.loads", "rot13", "rot_13"];
+const SCRAMBLES: &[&str] = &["\"%c%c", "join(chr(", "join(map(chr", "marshal.loads", "rot13", "rot_13"];
 
 /// What makes other text of text that is given to a call.
 const TURNS: &[&str] = &["[::-1]", ".translate(", "reverse", "strrev"];
