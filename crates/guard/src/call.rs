@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::tool::{CallEffect, Effect, Operand};
+use ollm_protocol::tool::{CallEffect, Effect, Operand, declared, unknown_values};
 use ollm_protocol::{Event, EventKind, Flow};
 use serde_json::Value;
 
@@ -20,22 +20,39 @@ const LONGEST: usize = 64 << 10;
 /// Past this length more of the same plain word adds nothing to look at.
 const LONGEST_WORD: usize = 64;
 
+/// Names of arguments that hold code of some language.
+const CODE_ARGUMENTS: &[&str] =
+    &["code", "expression", "function", "javascript", "program", "python", "script", "snippet", "source"];
+
+/// Names of arguments that hold statements for a database.
+const STATEMENT_ARGUMENTS: &[&str] = &["query", "sql", "statement"];
+
 /// The effect of one text that runs, or may run.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) deeds: Vec<ScriptAction>,
-    /// Whether it certainly runs.
-    pub(crate) sure: bool,
+    pub(crate) runs: Runs,
+}
+
+/// How sure it is that a text runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// A declaration says so.
+    Surely,
+    /// It is code or a list of words for somebody.
+    Perhaps,
+    /// It may as well be prose.
+    Hardly,
 }
 
 impl Script {
-    /// A finding about the text. If the text may not even run, a finding only counts if it would be refused, and then a
-    /// person decides.
+    /// A finding about the text. If the text may not even run, a person decides, and about what may be prose only if
+    /// it would be refused.
     pub(crate) fn weigh(&self, finding: Finding) -> Option<Finding> {
-        match finding.flow {
-            _ if self.sure => Some(finding),
-            Flow::Block | Flow::Halt => Some(Finding::ask(finding.reason)),
-            _ => None,
+        match (self.runs, finding.flow) {
+            (Runs::Surely, _) => Some(finding),
+            (Runs::Perhaps, _) | (Runs::Hardly, Flow::Block | Flow::Halt) => Some(Finding::ask(finding.reason)),
+            (Runs::Hardly, _) => None,
         }
     }
 }
@@ -73,7 +90,8 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
             (Effect::TypesIntoShell, Operand::Text(typed)) => clear(script_deeds(typed, place.clone())),
             _ => return None,
         };
-        Some(Script { deeds: if found.sure { deeds } else { clear(deeds) }, sure: found.sure })
+        let (deeds, runs) = if found.sure { (deeds, Runs::Surely) } else { (clear(deeds), Runs::Hardly) };
+        Some(Script { deeds, runs })
     };
     let is_read = |text: &str| {
         let runs = |found: &CallEffect<'_>| matches!(found.effect, Effect::RunsShell | Effect::RunsEach);
@@ -81,6 +99,7 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
     };
     let loose = loose(event);
     let others = loose.commands().filter_map(|command| {
+        let runs = if matches!(command, Command::Words(_)) { Runs::Perhaps } else { Runs::Hardly };
         let deeds = match command {
             Command::Line(line) if is_read(&line) => return None,
             // It may be code of any language.
@@ -89,11 +108,34 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
                 script_deeds(&line, place.clone()).into_iter().chain(list_deeds(code, &place)).collect()
             }
             Command::Line(line) => script_deeds(&line, place.clone()),
-            Command::Words(words) => list_deeds(words, &place),
+            Command::Words(words) | Command::Pair(words) => list_deeds(words, &place),
         };
-        Some(Script { deeds: clear(deeds), sure: false })
+        Some(Script { deeds: clear(deeds), runs })
     });
-    effects.iter().filter_map(script).chain(others).collect()
+    let code = code(event).map(|(language, text)| {
+        let words = [language, "-c", text].map(str::to_owned).to_vec();
+        Script { deeds: list_deeds(words, &place), runs: Runs::Perhaps }
+    });
+    effects.iter().filter_map(script).chain(others).chain(code).collect()
+}
+
+/// The arguments of an undeclared tool that are code by their names, each with a program that would run it.
+fn code(event: &Event) -> impl Iterator<Item = (&'static str, &str)> {
+    let args = event.data.get("args").filter(|_| event.kind == EventKind::BeforeTool);
+    let is_open = |args: &Value| {
+        let name = event.text("tool_name").filter(|name| declared(name).is_none());
+        name.is_some_and(|name| !unknown_values(name, args).is_empty())
+    };
+    let args = args.filter(|args| is_open(args)).and_then(Value::as_object);
+    args.into_iter().flatten().filter_map(|(name, value)| {
+        let (name, text) = (name.to_ascii_lowercase(), value.as_str()?);
+        let calls = text.contains('(') && text.contains(['"', '\'', '`']);
+        match () {
+            () if calls && CODE_ARGUMENTS.contains(&name.as_str()) => Some(("python3", text)),
+            () if STATEMENT_ARGUMENTS.contains(&name.as_str()) => Some(("psql", text)),
+            () => None,
+        }
+    })
 }
 
 fn clear(mut deeds: Vec<ScriptAction>) -> Vec<ScriptAction> {

@@ -86,7 +86,7 @@ impl<'a> LooseTexts<'a> {
         let programs = self.texts.iter().filter(|text| is_program(text)).take(MOST_PAIRS);
         programs.flat_map(|program| {
             let with_list = |list: &Vec<String>| {
-                Command::Words(std::iter::once(program.to_string()).chain(list.iter().cloned()).collect())
+                Command::Pair(std::iter::once(program.to_string()).chain(list.iter().cloned()).collect())
             };
             let others = self.texts.iter().filter(move |text| *text != program && text.contains(['-', '/', '~']));
             let with_text = move |text: &Cow<'_, str>| Command::Line(Cow::Owned(format!("{program} {text}")));
@@ -104,8 +104,12 @@ impl<'a> LooseTexts<'a> {
 
 /// What may be a command.
 pub(crate) enum Command<'a> {
+    /// Text with more than one word.
     Line(Cow<'a, str>),
+    /// A list of words.
     Words(Vec<String>),
+    /// A program and a list of words beside it.
+    Pair(Vec<String>),
 }
 
 /// Whether text has more than one word to a shell, and is no plain sentence.

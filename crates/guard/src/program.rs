@@ -169,7 +169,15 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
     ("id", SELF),
     ("logname", SELF),
     ("seq", "0"),
+    ("pidof", FIRST_PROCESS),
+    ("pgrep", FIRST_PROCESS),
 ];
+
+/// The number of the process that starts all others.
+const FIRST_PROCESS: &str = "1";
+
+/// Names of the program that runs as the first process.
+const FIRST_PROGRAMS: &[&str] = &["init", "launchd", "systemd"];
 
 /// The tables of programs, each a bit of what [`Names`] says of one.
 const PROGRAMS: Names<1024> =
@@ -215,6 +223,16 @@ impl Program {
         };
         let files = if is(PAGER | FILTER | HANDLER | CARRIES) { Files::Known } else { Files::MayWrite };
         Program { arguments, files, only_reads: is(PAGER | FILTER) }
+    }
+}
+
+impl Program {
+    /// What is known of the program with this name at this path: one that no system installed may be another.
+    pub(crate) fn at(path: &str, name: &str) -> Program {
+        let known = Program::of(name);
+        let folder = path.rsplit_once('/').map(|(folder, _)| folder.rsplit('/').next().unwrap_or_default());
+        let is_installed = folder.is_none_or(|folder| matches!(folder, "bin" | "sbin" | ".bin"));
+        if known.only_reads && !is_installed { Program::of("") } else { known }
     }
 }
 
@@ -295,10 +313,16 @@ pub(crate) fn printed_word(name: &str, args: &[&str]) -> Option<&'static str> {
     let plain = match name {
         "seq" => args.iter().all(is_number),
         "date" => args.iter().all(|arg| arg.strip_prefix('+').is_none_or(is_plain_format)),
+        "pgrep" | "pidof" => args.iter().any(|name| is_first_program(name)),
         _ => true,
     };
     let word = PRINT_A_WORD.iter().find(|(known, _)| *known == name).map(|(_, word)| *word);
     word.filter(|_| plain && !args.iter().any(|arg| arg.contains('/')))
+}
+
+/// Whether this is the program of the first process, perhaps as a pattern.
+pub(crate) fn is_first_program(name: &str) -> bool {
+    FIRST_PROGRAMS.contains(&name.trim_matches(['^', '$']))
 }
 
 /// Whether a format of `date` has no words of its own: `%F`, `%Y-%m-%dT%H:%M:%SZ`.

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     field::Field,
     filter, path,
-    program::Files,
+    program::{Files, is_first_program},
     walk::{Run, Selection, find_roots, finds_everything, found_below, is_every_process, selections},
     writes::{options, values},
 };
@@ -47,6 +47,7 @@ pub(super) fn harm(run: &Run, precious: &PreciousPaths) -> Option<Wrong> {
         "cryptsetup" => first_word(run, &["luksFormat", "erase", "luksErase"]),
         "zpool" | "zfs" => first_word(run, &["destroy", "labelclear"]),
         "busctl" | "dbus-send" | "gdbus" | "qdbus" => by_bus(run),
+        "iptables" | "ip6tables" | "nft" | "ufw" => firewall(run),
         "umount" => {
             let all = options(&run.args).any(|option| is_letters(option, 'a') || option == "--all");
             all.then_some((Flow::Ask, "takes away every file system"))
@@ -330,6 +331,9 @@ fn kill_by_name(run: &Run) -> Option<Wrong> {
     let of_user = options(&run.args)
         .filter(|option| !is_signal(option) && !option.contains("USR") && !option.ends_with("BUS"))
         .any(|option| is_letters(option, 'u') || is_letters(option, 'U') || option == "--user");
+    if operands(run).any(|name| is_first_program(&name.text)) && !run.place.elsewhere {
+        return Some((Flow::Ask, "ends the first process, and all others with it"));
+    }
     (every || of_user).then_some((Flow::Ask, "ends every process of a user"))
 }
 
@@ -394,6 +398,17 @@ fn packages(run: &Run) -> Option<Wrong> {
     let removal = run.args.iter().any(|arg| removes(&arg.text));
     let wrong = run.args.iter().any(|arg| every(arg) || forced(arg));
     (removal && wrong).then_some((Flow::Ask, "removes programs that the system needs"))
+}
+
+/// All rules of a firewall at once: what they held off comes in, or who works from elsewhere is locked out.
+fn firewall(run: &Run) -> Option<Wrong> {
+    let has = |words: &[&str]| run.args.iter().any(|arg| words.contains(&arg.text.as_str()));
+    let drops = match run.name.as_str() {
+        "nft" => has(&["flush"]),
+        "ufw" => has(&["disable", "reset"]),
+        _ => has(&["-F", "--flush", "-X", "--delete-chain"]),
+    };
+    (drops && !run.place.elsewhere).then_some((Flow::Ask, "takes away the rules of a firewall"))
 }
 
 fn switch_off(run: &Run) -> Option<Wrong> {

@@ -93,7 +93,11 @@ fn replaces_us(run: &Run) -> bool {
         "uninstall", "unlink", "update", "upgrade",
     ];
     let changes = |arg: &Field| VERBS.contains(&arg.text.as_str());
-    run.args.iter().any(|arg| is(arg, "ollm")) && run.args.iter().any(changes)
+    let is_ours = |arg: &Field| {
+        let (package, _) = arg.text.split_once(['@', '=']).unwrap_or((&arg.text, ""));
+        package.eq_ignore_ascii_case("ollm")
+    };
+    run.args.iter().any(is_ours) && run.args.iter().any(changes)
 }
 
 /// Whether another agent is started with less to guard it, or is told to load other code from now on.

@@ -175,7 +175,7 @@ impl Walker {
             }
             _ => {
                 self.run_written(fields, feed, depth);
-                let program = Program::of(name);
+                let program = fields.first().map_or_else(|| Program::of(name), |first| Program::at(&first.text, name));
                 if program::runs_its_input(name) && (is_fed_code(args, feed) || is_given_code(args)) {
                     self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
                 }

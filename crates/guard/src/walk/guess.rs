@@ -110,7 +110,7 @@ impl Walker {
             if let Feed::Text(Some(text)) = feed
                 && said != Some(VerbArguments::Messages)
             {
-                walker.guess_input(text, depth);
+                walker.guess_input(name, text, depth);
             }
         });
     }
@@ -138,10 +138,15 @@ impl Walker {
     }
 
     /// Text on the standard input, once for each place: every command in a loop or in the text itself may find it there.
-    fn guess_input(&mut self, text: &Arc<str>, depth: usize) {
+    fn guess_input(&mut self, name: &str, text: &Arc<str>, depth: usize) {
         let seen = self.guessed_inputs.insert(text.as_ptr(), (Arc::clone(text), self.place.clone()));
-        if seen.is_none_or(|(_, place)| place != self.place) {
-            self.guess_text(text, depth);
+        if seen.is_some_and(|(_, place)| place == self.place) {
+            return;
+        }
+        self.guess_text(text, depth);
+        // The program may be an interpreter of a language that no table has.
+        if text.contains('(') && text.contains(['"', '\'']) {
+            self.guess_code(name, &[], &Feed::Text(Some(Arc::clone(text))), depth);
         }
     }
 

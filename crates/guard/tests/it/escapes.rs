@@ -317,6 +317,8 @@ fn a_secret_is_not_overwritten_by_shell_or_by_tool() {
 fn our_program_and_the_guards_of_other_agents_are_not_taken_away() {
     stopped(&[
         "cargo uninstall ollm",
+        "npm install -g ollm@evil",
+        "pip install ollm==0.1",
         "npm uninstall -g ollm",
         "brew uninstall ollm",
         "sudo apt-get remove -y ollm",

@@ -168,6 +168,30 @@ fn any_text_among_the_arguments_of_an_unknown_tool_may_be_a_command_or_a_path() 
 }
 
 #[test]
+fn code_for_an_unknown_tool_may_run() {
+    let stopped = [
+        json!({"code": "import shutil; shutil.rmtree('/home')"}),
+        json!({"code": "require('fs').rmSync('/', {recursive: true})"}),
+        json!({"Python": "open('.ollm/config.yaml', 'w')"}),
+        json!({"expression": "eval(atob('cm0='))", "timeout": 3}),
+        json!({"sql": "COPY x TO PROGRAM 'rm -rf ~'"}),
+        json!({"steps": [["rm", "-rf", "/home"]]}),
+        json!({"args": ["-v", "/:/x", "alpine", "rm", "-rf", "/etc"]}),
+    ];
+    let passed: Vec<_> = stopped.into_iter().filter(|args| unknown_tool(args.clone()) < Flow::Ask).collect();
+    assert!(passed.is_empty(), "passed: {passed:#?}");
+    let ordinary = [
+        json!({"code": "print(open('a.txt').read())"}),
+        json!({"function": "() => document.querySelector('.modal').remove()"}),
+        json!({"sql": "DELETE FROM sessions WHERE id = 1"}),
+        json!({"code": "import os; os.remove('build/a.o')"}),
+        json!({"args": ["run", "rm", "-rf", "node_modules"]}),
+    ];
+    let asked: Vec<_> = ordinary.into_iter().filter(|args| unknown_tool(args.clone()) != Flow::NoOpinion).collect();
+    assert!(asked.is_empty(), "asked about: {asked:#?}");
+}
+
+#[test]
 fn ordinary_arguments_of_an_unknown_tool_are_no_matter() {
     let ordinary = [
         json!({"title": "Reboot the server", "body": "Shutdown of service X at noon; kill the old one."}),

@@ -414,3 +414,107 @@ fn our_processes_are_known_by_all_their_names() {
     stopped(&["kill -STOP $(pgrep -f children-guard)", "pgrep children-reaper | xargs kill", "kill $(pgrep ollm)"]);
     passes(&["kill $(pgrep node)", "pgrep -f children"]);
 }
+
+#[test]
+fn code_that_runs_code_which_is_not_written_out_is_asked_about() {
+    stopped(&[
+        "python3 -c 'exec(input())'",
+        "python3 -c 'import sys; eval(sys.argv[1])' x",
+        "python3 -c \"import builtins; builtins.exec(bytes.fromhex('69').decode())\"",
+        "python3 -c \"exec(open('/dev/stdin').read())\"",
+        "node -e 'new Function(atob(\"cm0=\"))()'",
+        "node -e 'eval(process.argv[1])' x",
+        "node -e 'require(\"vm\").runInThisContext(Buffer.from(\"x\", \"hex\") + \"\")'",
+        "ruby -e 'instance_eval(STDIN.read)'",
+        "ruby -e 'eval gets'",
+        "perl -e 'eval unpack u=>\"_<W5S\"'",
+        "perl -e 'eval join \"\", map chr, 114, 109'",
+        "perl -e 'eval \"$x\"'",
+        "php -r 'assert($_GET[0]);'",
+        "php -r 'eval(strrev(\";x\"));'",
+        "lua -e 'load(\"\\111\\115\\46\")()'",
+        "lua -e 'load(io.read(\"*a\"))()'",
+        "luajit -e 'loadstring(string.char(111, 115))()'",
+        "guile -c '(eval (read) (current-module))'",
+        "julia -e 'eval(Meta.parse(String(base64decode(\"x\"))))'",
+        "Rscript -e 'eval(parse(text=rawToChar(as.raw(c(0x72)))))'",
+        "elixir -e 'Code.eval_string(Base.decode64!(\"x\"))'",
+    ]);
+    passes(&[
+        "python3 -c \"print(eval('1+1'))\"",
+        "python3 -c \"exec(open('version.py').read()); print(__version__)\"",
+        "python3 -c \"exec(compile(open('v.py').read(), 'v.py', 'exec')); print(v)\"",
+        "python3 -c \"import ast; print(ast.literal_eval(x))\"",
+        "python3 -c 'model.eval(); print(df.eval(\"a + b\"))'",
+        "python3 -c 'cursor.exec(query)'",
+        "python3 - <<'EOF'\nimport re\ns = s.replace(\"eval(\", \"safe(\")\n# eval the model\nEOF",
+        "node -e 'console.log(/a/.exec(text), eval(\"1+1\"))'",
+        "perl -e 'eval { die }; print $@'",
+        "perl -e 'eval \"use JSON; 1\" or die'",
+        "ruby -e 'puts eval(\"1+1\")'",
+        "Rscript -e 'eval(parse(text=\"1+1\"))'",
+        "lua -e 'print(load(\"return 1\")())'",
+    ]);
+}
+
+#[test]
+fn code_that_puts_together_what_it_runs_is_asked_about() {
+    stopped(&[
+        "python3 -c \"getattr(__import__('o'+'s'),'sys'+'tem')('rm -r'+'f ~')\"",
+        "python3 -c \"import os; os.system('~ fr- mr'[::-1])\"",
+        "python3 -c \"import os; c=''.join(chr(x) for x in [114, 109]); os.system(c)\"",
+        "python3 -c \"import os; os.system(''.join(map(chr, [114, 109])))\"",
+        "ruby -ropen3 -e 'Open3.capture2(\"rm -rf ~\")'",
+        "sed 's/^/rm -rf /e' <<< /home",
+        "php -r '$f=\"sys\".\"tem\"; $f(\"rm -rf ~\");'",
+        "perl -e '$_=\"ez\"; tr/a-z/n-za-m/; system $_'",
+        "lua -e 'os.execute(\"\\114\\109 -rf x\")'",
+        "python3 -c \"import os; os.kill(-1, 9)\"",
+        "node -e 'process.kill(1)'",
+        "python3 -c \"import fcntl, termios; [fcntl.ioctl(0, termios.TIOCSTI, c) for c in 'ollm hook trust x']\"",
+        "python3 -c \"import os; [os.unlink(os.path.join(d, f)) for d, _, fs in os.walk(os.environ['HOME']) for f in fs]\"",
+    ]);
+    passes(&[
+        "python3 -c \"import os; os.kill(4711, 1)\"",
+        "python3 -c \"import subprocess; print(subprocess.run(['ls']))\"",
+        "perl -pe 'tr/a-z/A-Z/' x",
+        "python3 -c \"import os; os.system('printf \\\\033[0m')\"",
+    ]);
+}
+
+#[test]
+fn code_for_a_language_that_is_not_known_is_read_on_its_input() {
+    stopped(&[
+        "dotnet fsi --exec - <<< 'System.IO.Directory.Delete(\"/root\", true)'",
+        "newlang - <<'EOF'\nos.RemoveAll(\"/home\")\nEOF",
+    ]);
+    passes(&[
+        "kubectl apply -f - <<'EOF'\nargs: [\"echo\", \"$(date)\"]\nEOF",
+        "newlang - <<'EOF'\nprint(\"hello\")\nEOF",
+        "python3 <<'EOF'\npage.goto('http://localhost')\nprint(page.evaluate('() => document.title'))\nEOF",
+    ]);
+}
+
+#[test]
+fn the_first_process_is_known_by_its_name() {
+    stopped(&[
+        "kill $(pidof systemd)",
+        "kill -9 `pgrep -x init`",
+        "pidof systemd | xargs kill",
+        "pkill systemd",
+        "killall -9 init",
+    ]);
+    passes(&["kill $(pidof nginx)", "pgrep -f vite | xargs kill", "pidof systemd", "pkill -f 'node init.js'"]);
+}
+
+#[test]
+fn all_rules_of_a_firewall_are_asked_about() {
+    stopped(&["iptables -F", "sudo ip6tables --flush INPUT", "nft flush ruleset", "ufw --force reset"]);
+    passes(&["iptables -L -n", "nft list ruleset", "sudo ufw allow 80/tcp", "ufw status"]);
+}
+
+#[test]
+fn a_program_of_its_own_is_not_known_by_a_usual_name() {
+    stopped(&["cp /bin/rm ls && ./ls -rf ~", "cp /bin/rm /tmp/cat && /tmp/cat -rf ~"]);
+    passes(&["/bin/ls -rf ~", "~/.local/bin/bat README.md", "./test 'some words'", "node_modules/.bin/tldr rm"]);
+}
