@@ -1,15 +1,17 @@
 //! Servers that read a part of a question without a word, and servers that count wrongly.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ollm_agent::{Message, TurnEnd};
+use ollm_agent::{Header, Message, Model, Transcript, TurnEnd, load};
 use ollm_protocol::EventKind;
 use serde_json::{Value, json};
 use testkit::model_shapes::{ollama_answer, ollama_counted, ollama_ps};
 use testkit::{ModelReply, ModelServer, answer_events};
 
-use super::{ollama, openai, world};
+use super::{chat_server, ollama, openai, says, world};
+use crate::support::World;
 
 #[test]
 fn a_server_that_counts_the_same_of_every_question_is_told_of_once_and_keeps_its_conversation() {
@@ -166,4 +168,87 @@ fn a_server_that_drops_a_large_result_and_tells_no_window_is_asked_again() {
     let turns = world.start().say("read all of it", None);
     assert_eq!((&turns[0].end, turns[0].response.as_str()), (&TurnEnd::Done, "of all"));
     assert_eq!(world.shown("status the server dropped").len(), 1, "{:?}", world.shown("status"));
+}
+
+/// A server that keeps the latest 2,048 tokens of a question, without a word, and tells no window. Returns the counts of
+/// whole questions beside it.
+fn silent_dropper() -> (ModelServer, Arc<Mutex<Vec<u64>>>) {
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&sizes);
+    let server = ModelServer::answering(move |asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return None;
+        }
+        let read = (asked.body["messages"].to_string().len() + asked.body["tools"].to_string().len()) as u64 / 4;
+        seen.lock().unwrap().push(read);
+        let mut events = answer_events(if read > 2048 { "of a part" } else { "of all" }, &[], 99);
+        events.push(json!({"choices": [], "usage": {"prompt_tokens": read.min(2048), "completion_tokens": 5}}));
+        Some(ModelReply::stream(&events, 4096))
+    })
+    .unwrap();
+    (server, sizes)
+}
+
+/// Says one prompt in a program of its own, which continues the saved conversation.
+fn say_in_a_program_of_its_own(folder: &Path, model: impl Model + 'static, prompt: &str) -> (String, World) {
+    let mut world = world(model);
+    let sessions = folder.join("sessions");
+    let transcript = if let Ok((transcript, saved)) = Transcript::resume(&sessions, "s1", Arc::default()) {
+        (world.messages, world.counts) = (saved.messages, saved.counts);
+        transcript
+    } else {
+        let header = Header { id: "s1".into(), started: "t".into(), cwd: "/w".into(), model: "m".into() };
+        Transcript::create(&sessions, &header, Arc::default()).unwrap()
+    };
+    world.transcript = Some(transcript);
+    let mut session = world.start();
+    let turns = session.say(prompt, None);
+    assert_eq!(turns[0].end, TurnEnd::Done);
+    session.end();
+    (turns[0].response.clone(), world)
+}
+
+#[test]
+fn a_server_that_drops_messages_without_a_word_is_noticed_by_the_program_that_continues() {
+    let (server, sizes) = silent_dropper();
+    let folder = tempfile::tempdir().unwrap();
+    let (mut parts, mut dropped) = (0, Vec::new());
+    for _ in 0..8 {
+        let (answer, world) = say_in_a_program_of_its_own(folder.path(), openai(&server), &"word ".repeat(400));
+        parts += usize::from(answer == "of a part");
+        dropped.extend(world.shown("status the server dropped"));
+    }
+    assert_eq!(parts, 1, "a count that grows too little shows nothing yet: {:?}", sizes.lock().unwrap());
+    assert_eq!(dropped.len(), 1, "later programs know the window: {dropped:?}");
+}
+
+#[test]
+fn what_was_learnt_of_one_server_is_not_held_against_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (narrow, _) = silent_dropper();
+    for _ in 0..5 {
+        say_in_a_program_of_its_own(folder.path(), openai(&narrow), &"word ".repeat(400));
+    }
+    let learnt = || load(&folder.path().join("sessions"), "s1").unwrap().entries;
+    let is_learnt = |entries: &[Value]| entries.iter().rev().find_map(|entry| entry["counts"]["learnt"].as_u64());
+    assert_eq!(is_learnt(&learnt()), Some(2053));
+    let wide = chat_server(vec![says("ok")]);
+    let (_, world) = say_in_a_program_of_its_own(folder.path(), openai(&wide), &"word ".repeat(800));
+    assert_eq!(world.data(EventKind::ContextOverflow).len(), 0);
+}
+
+#[test]
+fn a_window_that_the_person_sets_replaces_what_an_earlier_program_learnt() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, _) = silent_dropper();
+    for _ in 0..5 {
+        say_in_a_program_of_its_own(folder.path(), openai(&server), &"word ".repeat(400));
+    }
+    let (_, saved) = Transcript::resume(&folder.path().join("sessions"), "s1", Arc::default()).unwrap();
+    let mut world = world(openai(&server)).limits(|limits| limits.context = Some(8000));
+    (world.messages, world.counts) = (saved.messages, saved.counts);
+    let mut session = world.start();
+    session.say("hi", None);
+    session.end();
+    assert_eq!(world.data(EventKind::ContextOverflow).len(), 0);
 }
