@@ -1,7 +1,10 @@
 //! How much of the model's window a conversation fills, in tokens.
 //!
 //! The provider's count of the last question is exact. Later messages are estimated from their bytes, by the ratio of
-//! the earlier counts.
+//! the earlier counts. What was learnt is saved with each answer, for the program that continues the conversation.
+
+use ollm_store::digest_bytes;
+use serde_json::{Value, json};
 
 /// The assumed bytes per token before the first count.
 const BYTES_PER_TOKEN: f64 = 3.5;
@@ -36,6 +39,17 @@ pub(crate) struct Meter {
     has_suspected: bool,
     /// Whether the model reads the offered tools; some templates leave them out.
     reads_tools: bool,
+    /// The window that was told when an earlier program learnt this; 0 if none was told.
+    told_then: Option<u64>,
+}
+
+/// What a program learnt of a model's window and of its server's counts, for the program that continues the
+/// conversation.
+#[derive(Clone, Debug)]
+pub struct SavedCounts {
+    /// The model and its server.
+    of: String,
+    meter: Meter,
 }
 
 /// A question as the provider counted it.
@@ -66,14 +80,87 @@ impl Default for Meter {
             is_doubted: false,
             has_suspected: false,
             reads_tools: true,
+            told_then: None,
         }
     }
 }
 
+impl SavedCounts {
+    /// The saved form; `None` if nothing was learnt.
+    fn to_json(&self) -> Option<Value> {
+        let Meter { told, learnt, bytes_per_token, counted, last_read, is_doubted, has_suspected, reads_tools, .. } =
+            self.meter;
+        (learnt.is_some() || last_read.is_some() || is_doubted).then(|| {
+            json!({
+                "of": self.of,
+                "told": told,
+                "learnt": learnt,
+                "bytesPerToken": bytes_per_token,
+                "bytes": counted.map(|counted| counted.bytes),
+                "tokens": counted.map(|counted| counted.tokens),
+                "read": counted.map(|counted| counted.read),
+                "lastRead": last_read,
+                "doubted": is_doubted,
+                "suspected": has_suspected,
+                "readsTools": reads_tools,
+            })
+        })
+    }
+
+    /// Reads the saved form.
+    pub(crate) fn from_json(saved: &Value) -> Option<SavedCounts> {
+        let number = |name: &str| saved.get(name).and_then(Value::as_u64);
+        let is_true = |name: &str| saved.get(name).and_then(Value::as_bool);
+        let ratio = saved.get("bytesPerToken")?.as_f64().filter(|ratio| PLAUSIBLE.contains(ratio))?;
+        let counted = || {
+            let bytes = usize::try_from(number("bytes")?).ok()?;
+            Some(CountedQuestion { bytes, tokens: number("tokens")?, read: number("read")? })
+        };
+        let meter = Meter {
+            told: None,
+            learnt: number("learnt"),
+            bytes_per_token: ratio,
+            counted: counted(),
+            last_read: number("lastRead"),
+            is_doubted: is_true("doubted")?,
+            has_suspected: is_true("suspected")?,
+            reads_tools: is_true("readsTools")?,
+            told_then: Some(number("told").unwrap_or(0)),
+        };
+        Some(SavedCounts { of: saved.get("of")?.as_str()?.to_owned(), meter })
+    }
+
+    /// Forgets the count, because the conversation became shorter afterwards.
+    pub(crate) fn forget_count(&mut self) {
+        self.meter.forget_count();
+    }
+}
+
+/// Names a model and its server, without revealing what an address may contain.
+fn name_of(model: &str, server: Option<&str>) -> String {
+    digest_bytes(format!("{model}\n{}", server.unwrap_or_default()).as_bytes()).hex()
+}
+
 impl Meter {
-    /// Sets the window that the person or the server gives.
+    /// Continues with what an earlier program learnt of the same model at the same server.
+    pub(crate) fn recalled(saved: Option<SavedCounts>, model: &str, server: Option<&str>) -> Meter {
+        saved.filter(|saved| saved.of == name_of(model, server)).map(|saved| saved.meter).unwrap_or_default()
+    }
+
+    /// What was learnt, to be saved; `None` if there is nothing.
+    pub(crate) fn to_json(&self, model: &str, server: Option<&str>) -> Option<Value> {
+        SavedCounts { of: name_of(model, server), meter: self.clone() }.to_json()
+    }
+
+    /// Sets the window that the person or the server gives. If an earlier program was told another one, what it learnt
+    /// of the window no longer holds.
     pub(crate) fn tell(&mut self, window: Option<u64>) {
         self.told = window.filter(|window| *window > 0);
+        if let (Some(then), Some(now)) = (self.told_then, self.told)
+            && then != now
+        {
+            (self.told_then, self.learnt) = (None, None);
+        }
     }
 
     /// Lowers the window after a refusal or a loss.
@@ -197,7 +284,8 @@ impl Meter {
             return None;
         }
         let expected = self.size(bytes).tokens;
-        let is_lost = match self.counted {
+        // With fewer tools on offer, a question is smaller than the one before, and so is its count.
+        let is_lost = match self.counted.filter(|counted| bytes >= counted.bytes) {
             None => expected > read.saturating_mul(2) && window.is_some_and(|window| expected > window),
             Some(CountedQuestion { bytes: counted, tokens: before, read: last }) => {
                 let stays = read.abs_diff(last) <= last / 100 && expected > read.saturating_add(read / 25);
@@ -344,6 +432,18 @@ mod tests {
         meter.count(asked(3600, 900), (200, 50));
         assert_eq!(meter.count(asked(4100, 1025), (200, 50)), None, "it reads all of it");
         assert_eq!(meter.count(asked(4600, 1020), (200, 50)), Some(130), "it reads no more than before");
+    }
+
+    #[test]
+    fn a_question_with_fewer_tools_than_before_is_smaller_and_nothing_of_it_is_lost() {
+        let mut meter = Meter::default();
+        let count = |meter: &mut Meter, talk, tools| {
+            let read = (talk + tools) as u64 / 4;
+            meter.count(SentQuestion { talk, tools, read }, (200, 50))
+        };
+        assert_eq!(count(&mut meter, 4000, 8000), None);
+        assert_eq!(count(&mut meter, 4400, 2000), None);
+        assert_eq!(meter.known_window(), None);
     }
 
     #[test]

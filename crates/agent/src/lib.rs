@@ -87,6 +87,7 @@ mod transcript;
 mod workspace;
 
 pub use cancel::Cancel;
+pub use context::SavedCounts;
 pub use message::{Arguments, Call, Message};
 pub use port::{
     Approve, Clock, Consent, Decision, Events, Failure, HookNote, LateFailure, News, NobodyAsked, Order, Request,

@@ -33,6 +33,11 @@ pub trait Model: Send {
     /// The model's name in events.
     fn name(&self) -> &str;
 
+    /// The address of its server, if it has one.
+    fn server(&self) -> Option<&str> {
+        None
+    }
+
     /// Answers a question; `hear` receives the pieces as they come. Ends soon after the question's token is set.
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError>;
 

@@ -9,7 +9,7 @@ use ollm_protocol::{EventKind, FileChange, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
-use crate::context::Meter;
+use crate::context::{Meter, SavedCounts};
 use crate::conversation::Conversation;
 use crate::instructions::Instructions;
 use crate::message::Message;
@@ -200,6 +200,8 @@ pub struct Opening<'a> {
     pub transcript: Option<Transcript>,
     /// The earlier messages, when a session is resumed.
     pub messages: Vec<Message>,
+    /// What was learnt of the model's window and of its server's counts, when a session is resumed.
+    pub counts: Option<SavedCounts>,
     /// The request to stop.
     pub cancel: Cancel,
 }
@@ -208,7 +210,7 @@ impl<'a> Opening<'a> {
     /// A new session that is not saved.
     pub fn new(settings: Settings, ports: Ports<'a>, model: impl Model + 'a) -> Opening<'a> {
         let (messages, cancel) = (Vec::new(), Cancel::default());
-        Opening { settings, ports, model: Box::new(model), transcript: None, messages, cancel }
+        Opening { settings, ports, model: Box::new(model), transcript: None, messages, counts: None, cancel }
     }
 }
 
@@ -230,7 +232,7 @@ pub enum StartError {
 impl<'a> Session<'a> {
     /// Begins a session, unless a hook refuses.
     pub fn start(opening: Opening<'a>) -> Result<Session<'a>, StartError> {
-        let Opening { settings, mut ports, model, transcript, messages, cancel } = opening;
+        let Opening { settings, mut ports, model, transcript, messages, counts, cancel } = opening;
         let workspace = Workspace::new(&settings.cwd, &settings.allowed)?;
         let registry = Registry { sources: std::mem::take(&mut ports.sources) };
         let mut session = Session {
@@ -239,12 +241,12 @@ impl<'a> Session<'a> {
             left_out: BTreeMap::new(),
             settings,
             ports,
+            meter: Meter::recalled(counts, model.name(), model.server()),
             model,
             workspace,
             children: Children::new(),
             registry,
             talk: Conversation::new(messages),
-            meter: Meter::default(),
             overhead: 0,
             transcript,
             cancel,

@@ -15,6 +15,7 @@ use ollm_store::Redactor;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value, json};
 
+use crate::context::SavedCounts;
 use crate::conversation::{Conversation, Squeeze};
 use crate::message::Message;
 
@@ -100,6 +101,8 @@ pub struct SavedSession {
     pub header: Header,
     /// The conversation, ready to continue.
     pub messages: Vec<Message>,
+    /// What was learnt of the model's window and of its server's counts.
+    pub counts: Option<SavedCounts>,
     /// All lines of the file.
     pub entries: Vec<Value>,
     /// Notes on what was unusual in the file.
@@ -282,8 +285,8 @@ fn read(file: &File, path: &Path) -> Result<(SavedSession, u64), TranscriptError
             Err(error) => notes.push(format!("{}:{}: no JSON, ignored: {error}", path.display(), at + 2)),
         }
     }
-    let messages = conversation(&entries);
-    Ok((SavedSession { header, messages, entries, notes }, whole as u64))
+    let (messages, counts) = conversation(&entries);
+    Ok((SavedSession { header, messages, counts, entries, notes }, whole as u64))
 }
 
 fn header(path: &Path, line: &[u8]) -> Result<Header, TranscriptError> {
@@ -298,17 +301,22 @@ fn header(path: &Path, line: &[u8]) -> Result<Header, TranscriptError> {
     Ok(Header { id: text("session"), started: text("startTime"), cwd: text("cwd"), model: text("model") })
 }
 
-fn conversation(entries: &[Value]) -> Vec<Message> {
+fn conversation(entries: &[Value]) -> (Vec<Message>, Option<SavedCounts>) {
     let mut talk = Conversation::default();
+    let mut counts = None;
     for entry in entries {
+        if let Some(saved) = entry.get("counts") {
+            counts = SavedCounts::from_json(saved);
+        }
         if let Some(message) = entry.get("message").and_then(Message::from_json) {
             talk.push(message);
         } else if let Some(squeeze) = entry.get("compressed").and_then(Squeeze::from_json) {
             talk.apply(&squeeze);
+            counts.iter_mut().for_each(SavedCounts::forget_count);
         }
     }
     talk.mend();
-    talk.messages
+    (talk.messages, counts)
 }
 
 fn failed(doing: &'static str, path: &Path, source: io::Error) -> TranscriptError {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
-    Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
-    StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
+    Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, SavedCounts, SavedSession, Session,
+    Settings, ShellSettings, Show, StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
 };
 use ollm_catalog::Config;
 use ollm_protocol::{Code, Remedy};
@@ -145,6 +145,7 @@ pub struct SessionSetup {
     model: Box<dyn Model>,
     transcript: Option<Transcript>,
     messages: Vec<Message>,
+    counts: Option<SavedCounts>,
 }
 
 impl SessionSetup {
@@ -184,6 +185,7 @@ impl SessionSetup {
             model,
             transcript: past.transcript,
             messages: past.messages,
+            counts: past.counts,
         })
     }
 
@@ -218,6 +220,7 @@ impl SessionSetup {
             model: self.model,
             transcript: self.transcript,
             messages: self.messages,
+            counts: self.counts,
             cancel: self.cancel,
         })
     }
@@ -239,6 +242,7 @@ struct SessionPast {
     id: String,
     transcript: Option<Transcript>,
     messages: Vec<Message>,
+    counts: Option<SavedCounts>,
     notes: Vec<String>,
 }
 
@@ -251,8 +255,8 @@ fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<
     };
     let resumed = Transcript::resume(&sessions(context), &id, redactor(app, context));
     let (transcript, saved) = resumed.map_err(|error| no_transcript(&error, context))?;
-    let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
-    Ok(Some(SessionPast { id, transcript: Some(transcript), messages, notes }))
+    let SavedSession { header, messages, counts, notes, .. } = saved;
+    Ok(Some(SessionPast { id: header.id, transcript: Some(transcript), messages, counts, notes }))
 }
 
 /// The error for a conversation that cannot be read.
@@ -277,7 +281,7 @@ fn begun(app: &App, context: &AppContext, model: &str) -> SessionPast {
         Ok(transcript) => (Some(transcript), Vec::new()),
         Err(error) => (None, vec![format!("{error}; the session is not saved")]),
     };
-    SessionPast { id: header.id, transcript, messages: Vec::new(), notes }
+    SessionPast { id: header.id, transcript, messages: Vec::new(), counts: None, notes }
 }
 
 fn redactor(app: &App, context: &AppContext) -> Arc<Redactor> {

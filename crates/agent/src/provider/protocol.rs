@@ -114,6 +114,10 @@ impl<P: Protocol> Model for RemoteModel<P> {
         &self.endpoint.model
     }
 
+    fn server(&self) -> Option<&str> {
+        Some(&self.endpoint.client.base_url)
+    }
+
     /// Asks until there is an answer, or a refusal that no change can avoid.
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         loop {

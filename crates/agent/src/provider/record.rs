@@ -35,6 +35,10 @@ impl Model for Record {
         self.model.name()
     }
 
+    fn server(&self) -> Option<&str> {
+        self.model.server()
+    }
+
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<ModelAnswer, ModelError> {
         let answer = self.model.answer(question, hear)?;
         let line = format!("{}\n", answer.to_json());

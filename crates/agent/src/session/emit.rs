@@ -254,6 +254,17 @@ impl Session<'_> {
         self.talk.push(message);
     }
 
+    /// Adds an answer to the conversation, and saves with it what was learnt of the server's counts.
+    pub(super) fn push_answer(&mut self, message: Message) {
+        let mut entry = json!({"message": message.to_json()});
+        let counts = self.meter.to_json(self.model.name(), self.model.server());
+        if let (Some(counts), Some(entry)) = (counts, entry.as_object_mut()) {
+            entry.insert("counts".to_owned(), counts);
+        }
+        self.note(entry);
+        self.talk.push(message);
+    }
+
     /// Adds the hooks' messages since the last question to the model.
     pub(super) fn flush(&mut self) {
         for message in self.talk.take_pending() {

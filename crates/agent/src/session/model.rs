@@ -85,7 +85,7 @@ impl Session<'_> {
         tally.overflowed = Overflow::Never;
         tally.response.clone_from(&answer.content);
         tally.truncated = answer.cut.is_some();
-        self.push(message);
+        self.push_answer(message);
         self.tell_cut(&answer)?;
         Ok(Step::Answered(answer))
     }

@@ -60,6 +60,7 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
         model: Box::new(Replay::parse(Path::new("talk"), talk).unwrap()),
         transcript: Some(crate::transcript::tests::full()),
         messages: Vec::new(),
+        counts: None,
         cancel: Cancel::default(),
     })
     .unwrap();

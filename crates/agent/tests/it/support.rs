@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use ollm_agent::{
     Approval, Approve, Cancel, Clock, Consent, Decision, Events, HookNote, Limits, Message, Model, News, Opening,
-    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript, UserData,
+    Ports, Replay, Request, SavedCounts, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
+    UserData,
 };
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::prelude::ProptestConfig;
@@ -28,6 +29,7 @@ pub(crate) struct World {
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) transcript: Option<Transcript>,
     pub(crate) messages: Vec<Message>,
+    pub(crate) counts: Option<SavedCounts>,
     pub(crate) cancel: Cancel,
     pub(crate) clock: Clock,
     decide: Option<Decide>,
@@ -119,6 +121,7 @@ impl World {
             sources: Vec::new(),
             transcript: None,
             messages: Vec::new(),
+            counts: None,
             cancel: Cancel::default(),
             clock: SystemTime::now,
             decide: None,
@@ -170,6 +173,7 @@ impl World {
             model: self.model.take().unwrap(),
             transcript: self.transcript.take(),
             messages: std::mem::take(&mut self.messages),
+            counts: self.counts.take(),
             cancel: self.cancel.clone(),
         })
     }
