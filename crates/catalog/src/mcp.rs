@@ -11,6 +11,7 @@ use ollm_protocol::{Code, DefaultBox, LimitsSpec, Oauth, Origin, PermissionsSpec
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
+use crate::config::today;
 use crate::file::{self, Finding, Syntax};
 use crate::node::{Cursor, Node, Part};
 use crate::place::{Places, same_place};
@@ -276,7 +277,13 @@ impl Loading {
             strange_keys(&root, keys, &mut findings);
         }
         let context = Context { file: path, source, extension: None, folder: None };
-        let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
+        let (mut servers, mut spots) = descend(&root, keys, &context, &mut findings);
+        let is_older = |name| today(&[name]).is_some_and(|(today, _)| today == keys);
+        for (_, at) in root.entries().filter(|(name, _)| is_older(name)) {
+            let (more, more_spots) = read(&at, &context, &mut findings);
+            servers.extend(more);
+            spots.extend(more_spots);
+        }
         for (server, spot) in servers.iter_mut().zip(&spots) {
             let at = document.locate(spot);
             (server.origin.line, server.origin.column) = (at.line, at.column);
