@@ -474,7 +474,7 @@ fn explanation(outcome: &Outcome, means: Option<BoxMeans>, names: impl FnOnce() 
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use ollm_process::End;
 
@@ -514,8 +514,8 @@ mod tests {
         let names = || vec![".bashrc".to_owned(), ".git/hooks".to_owned()];
         let told = |means, stdout: &str, stderr: &str| {
             let [stdout, stderr] = [stdout, stderr].map(|text| text.as_bytes().to_vec());
-            let (end, elapsed) = (End::Exited(1), Duration::ZERO);
-            let outcome = Outcome { end, stdout, stderr, leaky: false, elapsed };
+            let (end, started, elapsed) = (End::Exited(1), Instant::now(), Duration::ZERO);
+            let outcome = Outcome { end, stdout, stderr, leaky: false, started, elapsed };
             explanation(&outcome, Some(means), names).map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
         };
         let refused = Some("The box".to_owned());

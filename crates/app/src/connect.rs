@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_catalog::connection::{
-    Connected, ConnectionSpec, MadeParts, about_event, asks_us, connected, disconnected, in_home, own_lines, rejected,
-    switches_hooks_off, without_own_lines,
+    ConnectedSettings, ConnectionSpec, MadeParts, about_event, asks_us, connected, disconnected, in_home, own_lines,
+    rejected, switches_hooks_off, without_own_lines,
 };
 use ollm_process::{Children, End, Job, Limits, find_program};
 use ollm_protocol::dialect::agents::home::{Commands, Form, LineShell, OwnFile};
@@ -152,7 +152,7 @@ pub fn plan<'a>(
         return Err(AppError::new(Code::NotWritten, FileError::Link { path: place }.to_string()));
     }
     let text = before.as_deref().unwrap_or_default();
-    let Connected { text: after, made } =
+    let ConnectedSettings { text: after, made } =
         connected(text, &ConnectionSpec { agent, line: &line }).map_err(|why| broken(&place, &why))?;
     let mut warnings = Vec::new();
     if switches_hooks_off(&after) {

@@ -28,7 +28,7 @@ mod told;
 
 /// Options of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Manner<'a> {
+pub struct DispatchOptions<'a> {
     /// Whether the outcome also lists the hooks that do not fit.
     pub explain: bool,
     /// The agent that asks.
@@ -76,24 +76,24 @@ impl Listener<'_> {
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
 pub fn dispatch(
     event: &Event,
-    manner: Manner<'_>,
+    options: DispatchOptions<'_>,
     context: &AppContext,
     notices: &mut dyn Notices,
 ) -> Result<Outcome, AppError> {
-    let asked_by = manner.asked_by;
-    let app = if manner.explain {
+    let asked_by = options.asked_by;
+    let app = if options.explain {
         App::load_to_explain(context, event, asked_by)
     } else {
         App::load_for(context, event, asked_by)
     };
-    Ok(through(app?, event, manner, context, notices))
+    Ok(through(app?, event, options, context, notices))
 }
 
 /// Passes an event through the hooks of an application that is not needed afterwards.
 pub fn through(
     app: App,
     event: &Event,
-    manner: Manner<'_>,
+    options: DispatchOptions<'_>,
     context: &AppContext,
     notices: &mut dyn Notices,
 ) -> Outcome {
@@ -101,8 +101,8 @@ pub fn through(
     app.tell_problems(notices);
     told::tell_files(&app, context, notices);
     let timed = timed(event);
-    let turn = match manner {
-        Manner { number: Some(number), explain: false, deadline, .. } => {
+    let turn = match options {
+        DispatchOptions { number: Some(number), explain: false, deadline, .. } => {
             app.turn(&timed, number, deadline.map(|deadline| deadline.due))
         }
         _ => Turn::Alone,
@@ -113,11 +113,11 @@ pub fn through(
     let hold = children.hold_signals();
     // With this note, a program that watches the project does not tell hooks of the same change again.
     let note = FileNote::begin(&timed, context);
-    let is_ours = !manner.explain && !matches!(turn, Turn::Decided(_));
-    let mut outcome = match (turn, manner) {
+    let is_ours = !options.explain && !matches!(turn, Turn::Decided(_));
+    let mut outcome = match (turn, options) {
         (Turn::Decided(outcome), _) => *outcome,
-        (_, Manner { explain: true, .. }) => app.dispatch_explained(&timed),
-        (turn, Manner { deadline, .. }) => {
+        (_, DispatchOptions { explain: true, .. }) => app.dispatch_explained(&timed),
+        (turn, DispatchOptions { deadline, .. }) => {
             let outcome = match deadline {
                 Some(Deadline { due, missed }) => app.dispatch_by(&timed, due, missed),
                 None => app.dispatch(&timed),
@@ -127,7 +127,7 @@ pub fn through(
         }
     };
     drop(note);
-    outcome.unheard = manner.listener.and_then(|listener| listener.unheard(&outcome.verdict));
+    outcome.unheard = options.listener.and_then(|listener| listener.unheard(&outcome.verdict));
     // After a guard's refusal, nothing of the project is read, not even its folders.
     outcome.notes = if app.has_unread() { Vec::new() } else { undeclared_today(context) };
     outcome.notes.iter().for_each(|note| notices.tell(note));
@@ -142,7 +142,7 @@ pub fn through(
     app.engine.trust.remember();
     told::tell(event, &outcome, context, notices);
     if is_ours && !app.has_unread() {
-        failures::tell_failures(event, &outcome, manner.deadline, context, notices);
+        failures::tell_failures(event, &outcome, options.deadline, context, notices);
     }
     // Our children's guard process ends when we end; an orderly shutdown would only delay the host.
     std::mem::forget(app);

@@ -43,7 +43,7 @@ enum PendingQuestion {
 
 /// The time of a call; dropping it declines the questions that are left.
 #[derive(Debug)]
-pub struct Floor<'a> {
+pub struct QuestionWindow<'a> {
     questions: &'a Questions,
     servers: Vec<String>,
 }
@@ -75,9 +75,9 @@ impl Questions {
     }
 
     /// Accepts questions of these servers until the returned value is dropped.
-    pub fn open(&self, servers: Vec<String>) -> Floor<'_> {
+    pub fn open(&self, servers: Vec<String>) -> QuestionWindow<'_> {
         self.called().extend(servers.iter().cloned());
-        Floor { questions: self, servers }
+        QuestionWindow { questions: self, servers }
     }
 
     /// Uses another model for answers from now on.
@@ -126,7 +126,7 @@ impl Questions {
     }
 }
 
-impl Drop for Floor<'_> {
+impl Drop for QuestionWindow<'_> {
     fn drop(&mut self) {
         let mut called = self.questions.called();
         for server in &self.servers {

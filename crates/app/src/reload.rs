@@ -20,13 +20,13 @@ use crate::wake_signal::WakeSignal;
 
 mod news;
 
-use news::Lapsed;
+use news::LapsedApprovals;
 
 /// Notices file changes for one conversation.
 pub struct ReloadWatcher {
     seen: FileStamps,
     /// Approved extensions that have changed since, as far as the person was told.
-    lapsed: Lapsed,
+    lapsed: LapsedApprovals,
     /// A nearer project that is not in force and that the person was told of.
     passed: Option<PathBuf>,
     shared: Arc<ReloadShared>,

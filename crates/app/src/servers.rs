@@ -14,6 +14,7 @@ use ollm_trust::{Approvable, ExtensionFolder, Identity, Standing, Trust};
 
 use crate::app_context::AppContext;
 use crate::error::AppError;
+use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::problems::told_problems;
 
@@ -53,6 +54,8 @@ pub struct Servers<'w> {
     pub settings: McpSettings,
     /// The prefixes of their tools' names.
     pub labels: Labels,
+    /// The line about older names in the user's file that were replaced.
+    migrated: Option<String>,
     /// Problems with the configuration.
     general: Vec<Problem>,
     /// Problems with the extension folders, their switches and their secrets.
@@ -108,6 +111,7 @@ impl<'w> Servers<'w> {
         if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }
+        let migrated = migrate_on_load(&mut general, context);
         // One reader reads the servers of the configuration again, together with those of the other files.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = context.told(general);
@@ -133,12 +137,12 @@ impl<'w> Servers<'w> {
             labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
         }
         let directories = config.extensions(&context.places).directories;
-        Ok(Servers { context, all, settings, labels, general, around, problems, directories, broken, trust })
+        Ok(Servers { context, all, settings, labels, migrated, general, around, problems, directories, broken, trust })
     }
 
     /// Tells the person the problems with the files.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
-        self.context.tell_notices(notices);
+        self.tell_notices(notices);
         let (problems, more) = told_problems(self.problems());
         for problem in problems {
             notices.tell_problem(problem);
@@ -150,10 +154,15 @@ impl<'w> Servers<'w> {
 
     /// Tells the person the problems with one server, and those with whole files.
     pub fn tell_problems_of(&self, name: &str, notices: &mut dyn Notices) {
-        self.context.tell_notices(notices);
+        self.tell_notices(notices);
         for problem in self.problems().filter(|problem| concerns(problem, name)) {
             notices.tell_problem(problem);
         }
+    }
+
+    fn tell_notices(&self, notices: &mut dyn Notices) {
+        self.context.tell_notices(notices);
+        self.migrated.iter().for_each(|line| notices.tell(line));
     }
 
     /// The problems with the files.

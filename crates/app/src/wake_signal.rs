@@ -24,10 +24,10 @@ use crate::error::AppError;
 /// assert_eq!(signal.wait(None), Wait::Ended);
 /// ```
 #[derive(Clone, Debug)]
-pub struct WakeSignal(Arc<Ends>);
+pub struct WakeSignal(Arc<WakePipe>);
 
 #[derive(Debug)]
-struct Ends {
+struct WakePipe {
     waker: UnixStream,
     sleeper: UnixStream,
     is_over: AtomicBool,
@@ -51,7 +51,7 @@ impl WakeSignal {
     pub fn new() -> Result<WakeSignal, AppError> {
         let failed = |error| AppError::new(Code::Environment, format!("nothing can wake a thread that waits: {error}"));
         let (waker, sleeper) = pair().map_err(failed)?;
-        Ok(WakeSignal(Arc::new(Ends { waker, sleeper, is_over: AtomicBool::new(false) })))
+        Ok(WakeSignal(Arc::new(WakePipe { waker, sleeper, is_over: AtomicBool::new(false) })))
     }
 
     /// Wakes the waiting thread.

@@ -34,7 +34,7 @@ pub use edit::{ConfigEdit, Edit, EditError, Migration, change, check_target, for
 pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{ConfigKind, Item};
 pub(crate) use layer::{owned_files, read_files, said_around};
-pub(crate) use older::camel;
+pub(crate) use older::{camel, today};
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{

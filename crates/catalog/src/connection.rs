@@ -45,7 +45,7 @@ pub struct MadeParts {
 
 /// A settings file with our entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Connected {
+pub struct ConnectedSettings {
     /// Its text.
     pub text: String,
     /// The parts that were added.
@@ -64,7 +64,7 @@ pub struct OwnEntry {
 }
 
 /// The text of a settings file with exactly one of our entries per event; other entries of ours are removed.
-pub fn connected(text: &str, wish: &ConnectionSpec<'_>) -> Result<Connected, String> {
+pub fn connected(text: &str, wish: &ConnectionSpec<'_>) -> Result<ConnectedSettings, String> {
     let mut draft = draft(text)?;
     let was = Shape::of(draft.root());
     let keys = Keys::of(wish.agent.home.form);
@@ -89,7 +89,7 @@ pub fn connected(text: &str, wish: &ConnectionSpec<'_>) -> Result<Connected, Str
     tidy(&mut draft, |event| !was.events.iter().any(|known| known == event), !was.hooks)?;
     let events = wish.agent.home.events.iter().filter(|event| !was.events.iter().any(|known| known == *event));
     let made = MadeParts { hooks: !was.hooks, events: events.map(|event| (*event).to_owned()).collect() };
-    Ok(Connected { text: draft.into_text(), made })
+    Ok(ConnectedSettings { text: draft.into_text(), made })
 }
 
 /// The text of a settings file without our entries, and whether it is empty then. The parts in `made` are removed if

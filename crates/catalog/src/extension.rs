@@ -45,7 +45,7 @@ use fault::{Fault, Field, Naming};
 
 pub use find::INSTALL_RECORD;
 pub(crate) use find::{Search, Terms};
-pub use foreign::{Foreign, foreign_manifest, is_package, is_package_manifest};
+pub use foreign::{TranslatedPackage, foreign_manifest, is_package, is_package_manifest};
 pub use index::{Index, named as named_extensions};
 pub use install_change::{InstallChange, NewFolder};
 pub(crate) use kept::KeptExtension;

@@ -45,9 +45,9 @@ pub use config::{
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, ExtensionState, Extensions, Foreign, INSTALL_RECORD, Index, InstallChange,
-    Manifest, ManifestKey, NewFolder, Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill,
-    Surroundings, check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest,
+    Changes, CopyOf, Dependency, Extension, ExtensionState, Extensions, INSTALL_RECORD, Index, InstallChange, Manifest,
+    ManifestKey, NewFolder, Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill, Surroundings,
+    TranslatedPackage, check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest,
     manifest_key_names, manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema,
     settle_extensions, validate_extension,
 };

@@ -112,8 +112,8 @@ pub struct Snapshots<'a> {
 /// assert_eq!(catalog.hooks[0].spec.script(), Some(&home.join("hooks/guard.py")));
 /// ```
 pub fn load(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> (Catalog, Vec<Problem>) {
-    let Loaded { catalog, problems, .. } =
-        load_all(places, env, overrides, Reading { undeclared: true, bounded: false });
+    let LoadedFiles { catalog, problems, .. } =
+        load_all(places, env, overrides, ReadOptions { undeclared: true, bounded: false });
     (catalog, problems)
 }
 
@@ -123,7 +123,7 @@ pub fn undeclared(
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
 ) -> Vec<UndeclaredScript> {
-    load_all(places, env, overrides, Reading { undeclared: true, bounded: true }).catalog.undeclared
+    load_all(places, env, overrides, ReadOptions { undeclared: true, bounded: true }).catalog.undeclared
 }
 
 /// The problem of a folder that exists and is unreadable. An unreadable folder of the user may contain guards, so it
@@ -153,8 +153,8 @@ pub fn load_for(
     if let Some(recalled) = snapshots.and_then(|snapshots| recalled(snapshots, places, env, overrides, moment)) {
         return recalled;
     }
-    let reading = Reading { undeclared: false, bounded: true };
-    let Loaded { mut catalog, mut problems, files, mut budget } = load_all(places, env, overrides, reading);
+    let options = ReadOptions { undeclared: false, bounded: true };
+    let LoadedFiles { mut catalog, mut problems, files, mut budget } = load_all(places, env, overrides, options);
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return (catalog, problems);
     }
@@ -207,7 +207,7 @@ fn recalled(
 
 /// Options for reading the files.
 #[derive(Clone, Copy)]
-struct Reading {
+struct ReadOptions {
     /// Whether to search for scripts that no hook file names.
     undeclared: bool,
     /// Whether to limit projects' files by a budget, because an agent waits.
@@ -215,7 +215,7 @@ struct Reading {
 }
 
 /// Everything that was read.
-struct Loaded {
+struct LoadedFiles {
     catalog: Catalog,
     problems: Vec<Problem>,
     /// The declarations, if no file has a problem.
@@ -232,12 +232,17 @@ struct ReadFiles {
     basis: Basis,
 }
 
-fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides, reading: Reading) -> Loaded {
-    let mut budget = reading.bounded.then(Budget::new);
+fn load_all(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    options: ReadOptions,
+) -> LoadedFiles {
+    let mut budget = options.bounded.then(Budget::new);
     let (mut looked, mut problems) = (StampSet::default(), Vec::new());
     if places.projects().count() > MOST_PROJECTS {
         problems.extend(places.project.as_deref().map(too_deep));
-        return Loaded { catalog: Catalog::default(), problems, files: None, budget };
+        return LoadedFiles { catalog: Catalog::default(), problems, files: None, budget };
     }
     owned_files(places).for_each(|(file, _)| looked.state(&file));
     let files = read_files(places, &mut budget, &mut looked, &mut problems);
@@ -279,13 +284,13 @@ fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &O
         in_place::agents(&settings).for_each(|agent| loading.of_project(agent, project, &owner));
         loading.ids = ids.unwrap_or(loading.ids);
     }
-    let undeclared = if reading.undeclared { scripts::undeclared(&folders, &loading.hooks) } else { Vec::new() };
+    let undeclared = if options.undeclared { scripts::undeclared(&folders, &loading.hooks) } else { Vec::new() };
     let Loading { hooks, mut problems, budget, looked, .. } = loading;
     // Problems are reported with their places each time, and only the files have these. So declarations with problems
     // are not stored.
     let files = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
     problems.splice(0..0, around);
-    Loaded { catalog: Catalog { hooks, settings, undeclared, config, extensions: None }, problems, files, budget }
+    LoadedFiles { catalog: Catalog { hooks, settings, undeclared, config, extensions: None }, problems, files, budget }
 }
 
 /// The problem of too many nested projects: guards of all of them could not be loaded in time, and none may be left
@@ -318,7 +323,7 @@ fn settings_off(env: &dyn Fn(&str) -> Option<String>) -> bool {
 
 fn is_off(text: &str) -> bool {
     let read = value::flag(&Node::Text(text.to_owned()));
-    matches!(read, value::Reading::Exact(false) | value::Reading::Converted(false))
+    matches!(read, value::ReadValue::Exact(false) | value::ReadValue::Converted(false))
 }
 
 /// What has been read so far.

@@ -11,6 +11,7 @@ use ollm_protocol::{Code, DefaultBox, LimitsSpec, Oauth, Origin, PermissionsSpec
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
+use crate::config::today;
 use crate::file::{self, Finding, Syntax};
 use crate::node::{Cursor, Node, Part};
 use crate::place::{Places, same_place};
@@ -198,24 +199,24 @@ pub fn settings_file(places: &Places, project: bool) -> Option<PathBuf> {
 /// assert_eq!(servers[0].name, "time");
 /// ```
 pub fn load_servers(places: &Places) -> (Vec<ServerSpec>, Vec<Problem>) {
-    let mut loading = Loading::default();
+    let mut loader = ServerLoader::default();
     let top = places.user_home.as_deref().filter(|home| places.home.starts_with(home)).unwrap_or(&places.home);
-    loading.folder(&places.home, top, Source::User);
+    loader.folder(&places.home, top, Source::User);
     if let Some(project) = &places.project {
         let own = project.join(".ollm");
         if !same_place(&own, &places.home) {
-            loading.folder(&own, project, Source::Workspace);
+            loader.folder(&own, project, Source::Workspace);
         }
     }
-    (loading.servers, loading.problems)
+    (loader.servers, loader.problems)
 }
 
 /// Reads the servers of one file in the form of `settings/mcp.json`, wherever it is.
 pub fn load_servers_from(path: &Path) -> (Vec<ServerSpec>, Vec<Problem>) {
-    let mut loading = Loading::default();
+    let mut loader = ServerLoader::default();
     let folder = path.parent().unwrap_or(path);
-    loading.file(path, folder, Source::User, Syntax::Json, &["mcpServers"]);
-    (loading.servers, loading.problems)
+    loader.file(path, folder, Source::User, Syntax::Json, &["mcpServers"]);
+    (loader.servers, loader.problems)
 }
 
 /// Reads one declaration on its own, such as one that is about to be written down.
@@ -240,12 +241,12 @@ pub fn yaml_value(text: &str) -> Option<Value> {
 }
 
 #[derive(Default)]
-struct Loading {
+struct ServerLoader {
     servers: Vec<ServerSpec>,
     problems: Vec<Problem>,
 }
 
-impl Loading {
+impl ServerLoader {
     fn folder(&mut self, folder: &Path, top: &Path, source: Source) {
         self.file(&folder.join("config.yaml"), top, source, Syntax::Yaml, &["mcp", "servers"]);
         self.file(&folder.join(SETTINGS), top, source, Syntax::Json, &["mcpServers"]);
@@ -276,7 +277,13 @@ impl Loading {
             strange_keys(&root, keys, &mut findings);
         }
         let context = Context { file: path, source, extension: None, folder: None };
-        let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
+        let (mut servers, mut spots) = descend(&root, keys, &context, &mut findings);
+        let is_older = |name| today(&[name]).is_some_and(|(today, _)| today == keys);
+        for (_, at) in root.entries().filter(|(name, _)| is_older(name)) {
+            let (more, more_spots) = read(&at, &context, &mut findings);
+            servers.extend(more);
+            spots.extend(more_spots);
+        }
         for (server, spot) in servers.iter_mut().zip(&spots) {
             let at = document.locate(spot);
             (server.origin.line, server.origin.column) = (at.line, at.column);

@@ -50,7 +50,7 @@ mod queue;
 mod wire;
 
 pub use filter::Filter;
-pub use message::{Matter, Message};
+pub use message::{Message, MessageBody};
 use queue::Queue;
 pub(crate) use wire::Wire;
 

@@ -146,7 +146,8 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
         put(at, report);
     }
     for (at, trusted, sent, away) in remote_tasks {
-        put(at, returned(trusted.hook(), event, &away.wait(means.stop), &sent));
+        let (reply, duration) = away.wait(means.stop);
+        put(at, Report { duration, ..returned(trusted.hook(), event, &reply, &sent) });
     }
     let reports = reports.into_iter().flatten();
     let reports = reports.map(|report| apply_policy(presentable(report, means.environment)));
@@ -191,7 +192,8 @@ fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &SentTask) -> Repor
 
 /// A remote task that runs on its own thread. If it takes too long, the caller stops waiting for that thread.
 struct PendingTask {
-    told: Receiver<TaskReply>,
+    /// The reply, and when it came.
+    told: Receiver<(TaskReply, Instant)>,
     started: Instant,
     timeout: Duration,
     witness: Option<CallTracker>,
@@ -204,25 +206,29 @@ impl PendingTask {
         let failed = tell.clone();
         let sent = thread::Builder::new().name("ollm-remote_task".to_owned()).spawn(move || {
             // The receiver may have stopped waiting.
-            let _ = tell.send(remote_task.run());
+            let reply = remote_task.run();
+            let _ = tell.send((reply, Instant::now()));
         });
         if let Err(error) = sent {
-            let _ = failed.send(TaskReply::failed(format!("no thread could be started for it: {error}")));
+            let reply = TaskReply::failed(format!("no thread could be started for it: {error}"));
+            let _ = failed.send((reply, Instant::now()));
         }
         PendingTask { told, started, timeout, witness }
     }
 
-    fn wait(self, stop: Stop<'_>) -> TaskReply {
-        loop {
+    /// The reply, and how long the task took.
+    fn wait(self, stop: Stop<'_>) -> (TaskReply, Duration) {
+        let reply = loop {
             let left = self.timeout.saturating_sub(self.started.elapsed());
             match self.told.recv_timeout(if stop.asked.is_some() { left.min(LOOKING) } else { left }) {
-                Ok(said) => return said,
-                Err(RecvTimeoutError::Disconnected) => return TaskReply::failed("it panicked"),
-                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(stop.why),
-                Err(RecvTimeoutError::Timeout) if left <= LOOKING => return self.late(),
+                Ok((reply, came)) => return (reply, came.saturating_duration_since(self.started)),
+                Err(RecvTimeoutError::Disconnected) => break TaskReply::failed("it panicked"),
+                Err(RecvTimeoutError::Timeout) if stop.is_set() => break TaskReply::failed(stop.why),
+                Err(RecvTimeoutError::Timeout) if left <= LOOKING => break self.late(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-        }
+        };
+        (reply, self.started.elapsed())
     }
 
     fn late(&self) -> TaskReply {
@@ -299,7 +305,7 @@ pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::
         report.stack = stack(&outcome.stderr);
     }
     report.warnings.extend(unbound_limit(hook).map(str::to_owned));
-    Report { leaky: outcome.leaky, duration: outcome.elapsed, ..report }
+    Report { leaky: outcome.leaky, started: outcome.started, duration: outcome.elapsed, ..report }
 }
 
 /// The end of the standard error, if it has more than the one line that the error shows.

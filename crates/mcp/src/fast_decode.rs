@@ -108,7 +108,7 @@ mod tests {
         Some(format!("{message:?}"))
     }
 
-    fn quick(text: &str) -> Option<String> {
+    fn fast(text: &str) -> Option<String> {
         read(text.as_bytes()).map(|message| format!("{message:?}"))
     }
 
@@ -126,8 +126,8 @@ mod tests {
             r#"{"content":[{"type":"resource_link","uri":"a:b","name":"c"}]}"#,
         ] {
             let text = answer(result);
-            assert!(quick(&text).is_some(), "{text}");
-            assert_eq!(quick(&text), slow(&text), "{text}");
+            assert!(fast(&text).is_some(), "{text}");
+            assert_eq!(fast(&text), slow(&text), "{text}");
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}} {}"#,
             "",
         ] {
-            assert_eq!(quick(text), None, "{text}");
+            assert_eq!(fast(text), None, "{text}");
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
             let result = format!("\"result\":{{{}}}", fields.join(&format!(",{blank}")));
             let parts: Vec<&str> = outside.into_iter().map(|part| if part == "R" { result.as_str() } else { part }).collect();
             let text = format!("{{{blank}{}{blank}}}", parts.join(","));
-            if let Some(message) = quick(&text) {
+            if let Some(message) = fast(&text) {
                 prop_assert_eq!(Some(message), slow(&text), "{}", text);
             }
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::find::is_absolute_only;
 use crate::{ProcessBox, SpawnError, absolute_entries};
@@ -115,19 +115,22 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
     /// A descendant kept a stream open after the program had exited; its later output is missing here.
     pub leaky: bool,
-    /// Time from the start of the spawn to this outcome.
+    /// When the spawn began.
+    pub started: Instant,
+    /// Time from then to this outcome.
     pub elapsed: Duration,
 }
 
 impl Outcome {
     /// The outcome of a job that never ran.
-    pub(crate) fn not_started(error: SpawnError, elapsed: Duration) -> Self {
-        Self::without_run(End::NotStarted(error), elapsed)
+    pub(crate) fn not_started(error: SpawnError, started: Instant) -> Self {
+        Self::without_run(End::NotStarted(error), started)
     }
 
     /// The outcome of a job that ended before it began.
-    pub(crate) fn without_run(end: End, elapsed: Duration) -> Self {
-        Self { end, stdout: Vec::new(), stderr: Vec::new(), leaky: false, elapsed }
+    pub(crate) fn without_run(end: End, started: Instant) -> Self {
+        let elapsed = started.elapsed();
+        Self { end, stdout: Vec::new(), stderr: Vec::new(), leaky: false, started, elapsed }
     }
 }
 

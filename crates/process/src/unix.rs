@@ -140,7 +140,7 @@ impl Children {
             Ok(leader) => platform::await_end(leader, &signals),
             Err((stage, error)) => End::NotStarted(SpawnError::new(job, stage, error)),
         };
-        Outcome::without_run(end, started.elapsed())
+        Outcome::without_run(end, started)
     }
 
     /// Runs all jobs at the same time, on this thread, until all have ended. Outcomes are in the order of the jobs.
@@ -152,7 +152,7 @@ impl Children {
     /// If it is true from the start, no job begins.
     pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
         if stop() {
-            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
+            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Instant::now())).collect();
         }
         self.run_many(jobs, Some(stop))
     }
@@ -269,13 +269,13 @@ impl Children {
     fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> JobRun {
         let started = Instant::now();
         if self.interrupted() {
-            return JobRun::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
+            return JobRun::Done(Outcome::without_run(End::Interrupted, started));
         }
         match self.spawn(launcher, &job, started, Launcher::launch) {
             Ok((leader, pipes)) => JobRun::Live(Child::new(leader, pipes.ours, &mut job, started)),
             Err((stage, error)) => {
                 let error = SpawnError::new(&job, stage, error);
-                JobRun::Done(Outcome::not_started(error, started.elapsed()))
+                JobRun::Done(Outcome::not_started(error, started))
             }
         }
     }

@@ -39,7 +39,7 @@ impl Children {
         let started = Instant::now();
         match start(&job) {
             Ok(child) => supervise(child, job, started, stop),
-            Err((stage, error)) => Outcome::not_started(SpawnError::new(&job, stage, error), started.elapsed()),
+            Err((stage, error)) => Outcome::not_started(SpawnError::new(&job, stage, error), started),
         }
     }
 
@@ -52,7 +52,7 @@ impl Children {
     /// from the start, no job begins.
     pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
         if stop() {
-            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
+            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Instant::now())).collect();
         }
         thread::scope(|scope| {
             let runs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(|| self.run_until(job, stop))).collect();
@@ -179,6 +179,7 @@ fn supervise(mut child: Child, job: Job, started: Instant, stop: &dyn Fn() -> bo
         stdout: record.stdout,
         stderr: record.stderr,
         leaky,
+        started,
         elapsed: started.elapsed(),
     }
 }

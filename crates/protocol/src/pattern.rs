@@ -22,7 +22,7 @@
 mod glob;
 
 pub use glob::wildcard;
-use glob::{Glob, Room};
+use glob::{Glob, GlobBudget};
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 1024;
@@ -116,8 +116,8 @@ pub enum PatternProblem {
 impl FilePatterns {
     /// Reads the patterns of a hook.
     pub fn parse(texts: &[String]) -> Result<FilePatterns, PatternError> {
-        let mut room = Room { globs: MOST, words: WORDS };
-        let patterns = texts.iter().map(|text| pattern(text, &mut room)).collect::<Result<_, _>>()?;
+        let mut budget = GlobBudget { globs: MOST, words: WORDS };
+        let patterns = texts.iter().map(|text| pattern(text, &mut budget)).collect::<Result<_, _>>()?;
         Ok(FilePatterns { patterns })
     }
 
@@ -209,7 +209,7 @@ fn parts(path: &str) -> Vec<String> {
     parts
 }
 
-fn pattern(text: &str, room: &mut Room) -> Result<Pattern, PatternError> {
+fn pattern(text: &str, budget: &mut GlobBudget) -> Result<Pattern, PatternError> {
     let refused = |problem| PatternError { pattern: text.chars().take(60).collect(), problem };
     if text.len() > LONGEST {
         return Err(refused(PatternProblem::TooLong(text.len())));
@@ -221,7 +221,7 @@ fn pattern(text: &str, room: &mut Room) -> Result<Pattern, PatternError> {
         return Err(refused(PatternProblem::Empty));
     }
     let skipped = text.chars().count() - globbed.chars().count();
-    let alternatives = glob::read(globbed, skipped, room).map_err(refused)?;
+    let alternatives = glob::read(globbed, skipped, budget).map_err(refused)?;
     let whole = rooted.is_some() || globbed.contains('/');
     Ok(Pattern { text: text.to_owned(), excludes, whole, alternatives })
 }

@@ -41,7 +41,7 @@ pub struct Control {
 }
 
 /// The data that a thread needs to carry out orders.
-struct Obeying {
+struct OrderContext {
     mcp_tools: Arc<McpTools>,
     session: String,
     busy: AtomicUsize,
@@ -56,7 +56,7 @@ impl Control {
     ) -> Result<Option<Control>, String> {
         let Some(mcp_tools) = mcp_tools else { return Ok(None) };
         let obeying =
-            Obeying { mcp_tools: Arc::clone(mcp_tools), session: session.to_owned(), busy: AtomicUsize::new(0) };
+            OrderContext { mcp_tools: Arc::clone(mcp_tools), session: session.to_owned(), busy: AtomicUsize::new(0) };
         let folder = folder(context);
         let opened = own(&folder).and_then(|()| {
             sweep(&folder);
@@ -124,7 +124,7 @@ fn listen(folder: &Path) -> io::Result<(UnixListener, String)> {
     Ok((listener, name))
 }
 
-fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
+fn hear(listener: &UnixListener, obeying: OrderContext, closing: &AtomicBool) {
     let obeying = Arc::new(obeying);
     for stream in listener.incoming() {
         if closing.load(Ordering::Acquire) {
@@ -151,7 +151,7 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
 }
 
 /// Carries out one order. A client that does not take the answer does not get one.
-fn obey(stream: &UnixStream, here: &Obeying) {
+fn obey(stream: &UnixStream, here: &OrderContext) {
     let answer = read(stream).and_then(|order| {
         if order.place != place(&here.mcp_tools.context()) {
             return Ok(json!({"version": VERSION, "elsewhere": true}));

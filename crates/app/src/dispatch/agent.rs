@@ -10,7 +10,7 @@ use ollm_protocol::event::Power;
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
 
 use super::news::{begins_session, news};
-use super::{Deadline, Listener, Manner, dispatch};
+use super::{Deadline, DispatchOptions, Listener, dispatch};
 use crate::app_context::AppContext;
 use crate::connect::{TEST_EVENT, asker_of, into_box, number_of, remember_fired};
 use crate::port::Notices;
@@ -23,7 +23,7 @@ pub struct AgentQuestion<'a> {
     /// Whether shell commands are to run in a box.
     pub in_box: bool,
     /// The options of the dispatch.
-    pub manner: Manner<'a>,
+    pub options: DispatchOptions<'a>,
     /// The time of the question.
     pub started: Instant,
 }
@@ -50,7 +50,7 @@ pub fn judged(
     notices: &mut dyn Notices,
 ) -> Verdict {
     let Some(agent) = agent_named(host.name()) else {
-        return dispatched(request, asked.manner, context, notices).0;
+        return dispatched(request, asked.options, context, notices).0;
     };
     // An agent that reads another agent's settings asks in that agent's name.
     if request.event.text("eventName") != Some(TEST_EVENT) {
@@ -59,19 +59,19 @@ pub fn judged(
     let patience = asked.within.or_else(|| agent.patience(request));
     let missed = patience.map(|patience| missed(agent, asked.within, patience)).unwrap_or_default();
     let due = patience.map(|patience| ends(patience, asked.started));
-    let manner = Manner {
+    let options = DispatchOptions {
         deadline: due.map(|due| Deadline { due, missed: &missed }),
         number: number_of(agent, request),
         listener: Some(Listener::Asking(agent, request)),
-        ..asked.manner
+        ..asked.options
     };
     // The file has already changed, so nothing can be refused any more.
-    let told = Manner { listener: Some(Listener::Finished(agent)), ..manner };
+    let told = DispatchOptions { listener: Some(Listener::Finished(agent)), ..options };
     let files = agent.file_events(request);
     // The dispatch of the call itself reports why an event cannot be judged.
     let told = files.iter().filter_map(|file| dispatch(file, told, context, notices).ok());
     let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
-    let (mut verdict, outcome) = dispatched(request, manner, context, notices);
+    let (mut verdict, outcome) = dispatched(request, options, context, notices);
     let can = agent.capabilities(request);
     // If nothing can be shown to the person, the model gets the message and can repeat it.
     let listener = match (can.message.is_possible(), can.context.is_possible()) {
@@ -92,11 +92,11 @@ pub fn judged(
 /// The verdict about an event with its outcome, if the event could be judged.
 fn dispatched(
     request: &Request,
-    manner: Manner<'_>,
+    options: DispatchOptions<'_>,
     context: &AppContext,
     notices: &mut dyn Notices,
 ) -> (Verdict, Option<Outcome>) {
-    match dispatch(&request.event, manner, context, notices) {
+    match dispatch(&request.event, options, context, notices) {
         Ok(outcome) => (outcome.verdict.clone(), Some(outcome)),
         Err(error) => (not_judged(&request.event, &error.message, notices), None),
     }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ollm_catalog::{Foreign, INSTALL_RECORD, InstallChange, NewFolder};
+use ollm_catalog::{INSTALL_RECORD, InstallChange, NewFolder, TranslatedPackage};
 use ollm_package::Package;
 use ollm_protocol::Code;
 use ollm_store::raw::sync_folder;
@@ -96,7 +96,12 @@ impl InstallRoot {
     }
 
     /// Adds the record to a staged package, and our manifest if the package has none.
-    pub(super) fn complete(&self, staged: &Path, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
+    pub(super) fn complete(
+        &self,
+        staged: &Path,
+        record: &InstallRecord,
+        foreign: Option<&TranslatedPackage>,
+    ) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
             // Sets the mode regardless of the umask, because files that others can write are not run.

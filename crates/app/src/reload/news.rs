@@ -64,10 +64,10 @@ fn waits(extension: &str, app: &App) -> String {
 }
 
 /// The approved extensions that have changed since their approval, with their present digests.
-pub(super) type Lapsed = BTreeMap<String, Digest>;
+pub(super) type LapsedApprovals = BTreeMap<String, Digest>;
 
 /// The approved extensions whose folder has changed. A change of a manifest is reported as a change of the extension.
-pub(super) fn lapsed(app: &App) -> Lapsed {
+pub(super) fn lapsed(app: &App) -> LapsedApprovals {
     let trust = &app.engine.trust;
     let told = |name: &String| app.changes.updated.contains(name) || app.changes.added.contains(name);
     let kept = |name: &String| app.changes.kept.iter().any(|(kept, _)| kept == name);
@@ -82,7 +82,7 @@ pub(super) fn lapsed(app: &App) -> Lapsed {
 }
 
 /// The messages about such extensions that the person was not told of yet.
-pub(super) fn lapses(known: &Lapsed, now: &Lapsed, app: &App) -> Vec<String> {
+pub(super) fn lapses(known: &LapsedApprovals, now: &LapsedApprovals, app: &App) -> Vec<String> {
     let fresh = now.iter().filter(|(name, digest)| known.get(*name) != Some(*digest));
     fresh.map(|(name, _)| format!("files of the extension `{name}` changed, and it {}", waits(name, app))).collect()
 }

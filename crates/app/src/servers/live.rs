@@ -31,9 +31,9 @@ pub struct LiveServers {
 }
 
 /// Passes news to the thread that may print.
-struct Messenger(Mutex<Sender<(String, ServerState)>>);
+struct StateSender(Mutex<Sender<(String, ServerState)>>);
 
-impl Watch for Messenger {
+impl Watch for StateSender {
     fn notice(&self, server: &str, notice: &ServerNotice) {
         if let ServerNotice::State(state) = notice {
             let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ impl LiveServers {
         let (sender, news) = channel();
         let questions = Questions::new(servers.context, None);
         let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
-        let watch: Arc<dyn Watch> = Arc::new(Messenger(Mutex::new(sender)));
+        let watch: Arc<dyn Watch> = Arc::new(StateSender(Mutex::new(sender)));
         let (server_set, problems) = ServerSet::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
         for problem in problems {
             notices.tell(&problem.to_string());

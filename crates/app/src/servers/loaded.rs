@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ollm_mcp::Ports;
 use ollm_protocol::CodeClass;
 
-use super::server_set::{ServerSet, Turnover};
+use super::server_set::{ServerChanges, ServerSet};
 use super::{DeclaredServer, Servers};
 use crate::app_context::AppContext;
 
@@ -59,18 +59,18 @@ impl LoadedServers {
         let Some(server_set) = &self.server_set else {
             let after = LoadedServers::of(context, ports);
             let begun: Vec<String> = after.server_set.iter().flat_map(|server_set| server_set.names()).collect();
-            let turnover = Turnover { added: begun.clone(), ..Turnover::default() };
-            let news = self.news(&after, &turnover);
+            let changes = ServerChanges { added: begun.clone(), ..ServerChanges::default() };
+            let news = self.news(&after, &changes);
             return (after, begun, news);
         };
         let (mut after, able) = LoadedServers::sorted(&servers);
-        let turnover = server_set.renew(&servers, &able);
+        let changes = server_set.renew(&servers, &able);
         after.server_set = Some(Arc::clone(server_set));
-        after.closed.retain(|name, _| !turnover.kept.contains(name));
-        after.notes.extend(turnover.problems.iter().map(ToString::to_string));
-        after.kept.clone_from(&turnover.kept);
-        let news = self.news(&after, &turnover);
-        (after, [turnover.added, turnover.changed].concat(), news)
+        after.closed.retain(|name, _| !changes.kept.contains(name));
+        after.notes.extend(changes.problems.iter().map(ToString::to_string));
+        after.kept.clone_from(&changes.kept);
+        let news = self.news(&after, &changes);
+        (after, [changes.added, changes.changed].concat(), news)
     }
 
     /// The servers that may be started, and the others with the reason why they may not.
@@ -96,12 +96,12 @@ impl LoadedServers {
     }
 
     /// The messages to the person about a change.
-    fn news(&self, after: &LoadedServers, turnover: &Turnover) -> Vec<String> {
-        let kept = turnover.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
+    fn news(&self, after: &LoadedServers, changes: &ServerChanges) -> Vec<String> {
+        let kept = changes.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
         let lists = [
-            (&turnover.added, "added"),
-            (&turnover.changed, "changed"),
-            (&turnover.removed, "ended"),
+            (&changes.added, "added"),
+            (&changes.changed, "changed"),
+            (&changes.removed, "ended"),
             (&kept, "that stay as they were"),
         ];
         let told = lists.iter().filter(|(names, _)| !names.is_empty());

@@ -54,16 +54,16 @@ pub struct McpTools {
 }
 
 /// A running call.
-struct UnderWay<'a>(&'a AtomicUsize);
+struct RunningCall<'a>(&'a AtomicUsize);
 
-impl<'a> UnderWay<'a> {
-    fn new(calls: &'a AtomicUsize) -> UnderWay<'a> {
+impl<'a> RunningCall<'a> {
+    fn new(calls: &'a AtomicUsize) -> RunningCall<'a> {
         calls.fetch_add(1, Ordering::AcqRel);
-        UnderWay(calls)
+        RunningCall(calls)
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -380,7 +380,7 @@ impl ToolSource for McpTools {
         else {
             return ToolResult::error(format!("`{}` is not offered any more", order.name));
         };
-        let _under_way = UnderWay::new(&self.calls);
+        let _running = RunningCall::new(&self.calls);
         let (sender, steps) = channel();
         let call = Call {
             tool: offered.raw.clone(),

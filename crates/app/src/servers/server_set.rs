@@ -46,7 +46,7 @@ pub(super) struct ServerSet {
 
 /// The changes of servers after a reload of their declarations.
 #[derive(Debug, Default)]
-pub(super) struct Turnover {
+pub(super) struct ServerChanges {
     pub(super) added: Vec<String>,
     pub(super) changed: Vec<String>,
     pub(super) removed: Vec<String>,
@@ -73,14 +73,14 @@ impl ServerSet {
         let (members, logs) = (RwLock::default(), logs(servers.context));
         let failures = failures::file(servers.context);
         let server_set = ServerSet { fleet, gate, members, cache, logs, failures, keeps };
-        let Turnover { problems, .. } = server_set.renew(servers, chosen);
+        let ServerChanges { problems, .. } = server_set.renew(servers, chosen);
         Ok((server_set, problems))
     }
 
     /// Replaces the servers by these. Removed servers end. Servers with an unchanged declaration keep running. Servers
     /// whose declaration can no longer be read stay unchanged.
-    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> Turnover {
-        let mut turnover = Turnover::default();
+    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> ServerChanges {
+        let mut changes = ServerChanges::default();
         self.gate.enter(servers.context);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
@@ -91,20 +91,20 @@ impl ServerSet {
             let (same, stays) = self.read(&name, looked_at).unwrap_or_default();
             // A server that cannot be read for a while keeps its name.
             if stays && !same {
-                turnover.kept.push(name);
+                changes.kept.push(name);
             } else if now.is_none() {
                 self.remove(&name);
-                turnover.removed.push(name);
+                changes.removed.push(name);
             }
         }
-        for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
+        for known in chosen.iter().filter(|known| !changes.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
             self.gate.watch(known);
             let (ready, mut missing) = match known.ready(servers) {
                 Ok(found) => found,
                 Err(why) => {
                     let message = format!("{} is not started: {why}", known.spec.label());
-                    turnover.problems.push(Problem::of_file(
+                    changes.problems.push(Problem::of_file(
                         Code::NotLoaded,
                         Severity::Error,
                         &known.spec.origin.file,
@@ -122,13 +122,13 @@ impl ServerSet {
                     self.remove(name);
                 }
                 self.fleet.add(ready, known.cached.clone().unwrap_or_default());
-                let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
+                let list = if before.is_some() { &mut changes.changed } else { &mut changes.added };
                 list.push(name.clone());
-                turnover.problems.append(&mut missing);
+                changes.problems.append(&mut missing);
             }
             self.write().insert(name.clone(), (*known).clone());
         }
-        turnover
+        changes
     }
 
     /// Ends a server after saving its data.

@@ -98,7 +98,7 @@ pub(super) fn is_ignore_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
 }
 
-/// Swap, lock, backup and probe files of vim, Emacs and Kate.
+/// Swap, lock and backup files of vim, Emacs and Kate.
 fn is_editors(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let extension = name.rsplit('.').next().unwrap_or_default();
@@ -107,7 +107,6 @@ fn is_editors(name: &OsStr) -> bool {
         || name.starts_with(".#")
         || (name.starts_with('#') && name.ends_with('#'))
         || name.ends_with('~')
-        || name == "4913"
 }
 
 #[cfg(test)]
@@ -144,6 +143,7 @@ mod tests {
             ("src/.a.rs.swp", false, true),
             ("src/a.rs~", false, true),
             ("src/a.rs", false, false),
+            ("4913", false, false),
         ];
         for (path, is_folder, expected) in cases {
             assert_eq!(ignored(path, is_folder), expected, "{path}");

@@ -19,7 +19,7 @@ use crate::node::{Cursor, Node, Part};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 use crate::text_edit::{Draft, Refusal};
-use crate::value::Reading;
+use crate::value::ReadValue;
 use crate::yaml_edit;
 
 mod entry;
@@ -376,7 +376,7 @@ fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<ConfigEdi
     let place = place.unwrap_or_default();
     let value = at(&node, &parts).map(|node| {
         let reading = find(path).map(|(key, _)| key.kind.read(node));
-        if let Ok(Reading::Exact(value) | Reading::Converted(value)) = reading { value } else { node.to_json() }
+        if let Ok(ReadValue::Exact(value) | ReadValue::Converted(value)) = reading { value } else { node.to_json() }
     });
     Ok(ConfigEdit { file: file.to_owned(), line: place.line, column: place.column, value, changed })
 }
@@ -404,9 +404,9 @@ fn meant(path: &str, kind: ConfigKind, typed: &str) -> Result<Node, EditError> {
     let mut converted = None;
     for node in yaml.into_iter().chain([text]).chain(list) {
         match kind.read(&node) {
-            Reading::Exact(_) => return Ok(node),
-            Reading::Converted(value) => converted = converted.or(Some(value)),
-            Reading::Wrong => {}
+            ReadValue::Exact(_) => return Ok(node),
+            ReadValue::Converted(value) => converted = converted.or(Some(value)),
+            ReadValue::Wrong => {}
         }
     }
     converted.map(|value| Node::from_json(&value)).ok_or_else(|| EditError::Value {
@@ -426,6 +426,8 @@ pub(super) fn says(value: &Value, text: &str) -> bool {
 pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
     let (key, _) = find(path)?;
     let node = meant(path, key.kind, typed)?;
-    let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(&node) else { return Ok(node.to_json()) };
+    let (ReadValue::Exact(value) | ReadValue::Converted(value)) = key.kind.read(&node) else {
+        return Ok(node.to_json());
+    };
     Ok(value)
 }

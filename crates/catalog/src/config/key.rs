@@ -460,7 +460,7 @@ pub(super) mod by_path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Reading;
+    use crate::value::ReadValue;
 
     #[test]
     fn every_setting_stands_once_and_is_described() {
@@ -474,7 +474,7 @@ mod tests {
     fn every_default_is_a_value_its_kind_allows() {
         for key in KEYS.iter().filter(|key| key.default != "null") {
             let node = crate::file::parse(key.default, crate::file::Syntax::Json).unwrap();
-            assert_eq!(key.kind.read(&node), Reading::Exact(key.default_value()), "{}", key.path);
+            assert_eq!(key.kind.read(&node), ReadValue::Exact(key.default_value()), "{}", key.path);
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::settings::{BOX_SOCKETS, GUARDS};
 use crate::mcp::{self, ServerKey};
 use crate::node::Node;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +88,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl ConfigKind {
     /// The canonical value of a node, if it is valid.
-    pub(crate) fn read(self, node: &Node) -> Reading<Value> {
+    pub(crate) fn read(self, node: &Node) -> ReadValue<Value> {
         match self {
             ConfigKind::Flag => value::flag(node).map(Value::from),
             ConfigKind::Time(unit) => value::time(node, unit).map(milliseconds),
@@ -112,8 +112,8 @@ impl ConfigKind {
             ConfigKind::Trust => trust(node),
             ConfigKind::Guards => guards(node),
             ConfigKind::Setting => setting(node),
-            ConfigKind::Server | ConfigKind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
-            ConfigKind::Server | ConfigKind::Parts(_) | ConfigKind::Any => Reading::Exact(node.to_json()),
+            ConfigKind::Server | ConfigKind::Parts(_) if !matches!(node, Node::Map(_)) => ReadValue::Wrong,
+            ConfigKind::Server | ConfigKind::Parts(_) | ConfigKind::Any => ReadValue::Exact(node.to_json()),
         }
     }
 
@@ -275,9 +275,9 @@ fn is_host(text: &str) -> bool {
     !host.is_empty() && length.is_none_or(|length| length.parse::<u8>().is_ok_and(|length| length <= 128))
 }
 
-fn keep<T>(reading: Reading<T>, fits: impl Fn(&T) -> bool) -> Reading<T> {
+fn keep<T>(reading: ReadValue<T>, fits: impl Fn(&T) -> bool) -> ReadValue<T> {
     match &reading {
-        Reading::Exact(value) | Reading::Converted(value) if !fits(value) => Reading::Wrong,
+        ReadValue::Exact(value) | ReadValue::Converted(value) if !fits(value) => ReadValue::Wrong,
         _ => reading,
     }
 }
@@ -302,36 +302,36 @@ fn number(number: f64) -> Value {
     Value::from(number)
 }
 
-fn pairs(node: &Node) -> Reading<Value> {
-    let Node::Map(entries) = node else { return Reading::Wrong };
+fn pairs(node: &Node) -> ReadValue<Value> {
+    let Node::Map(entries) = node else { return ReadValue::Wrong };
     let mut converted = false;
     let mut map = serde_json::Map::new();
     for (name, node) in entries {
         let text = match value::text(node) {
-            Reading::Exact(text) => text,
-            Reading::Converted(text) => {
+            ReadValue::Exact(text) => text,
+            ReadValue::Converted(text) => {
                 converted = true;
                 text
             }
-            Reading::Wrong => return Reading::Wrong,
+            ReadValue::Wrong => return ReadValue::Wrong,
         };
         map.insert(name.clone(), Value::from(text));
     }
-    if converted { Reading::Converted(map.into()) } else { Reading::Exact(map.into()) }
+    if converted { ReadValue::Converted(map.into()) } else { ReadValue::Exact(map.into()) }
 }
 
-fn trust(node: &Node) -> Reading<Value> {
+fn trust(node: &Node) -> ReadValue<Value> {
     let absolute = |node: &Node| matches!(node, Node::Text(path) if Item::Absolute.fits(path));
     match node {
-        Node::List(items) if items.iter().all(absolute) => Reading::Exact(node.to_json()),
-        Node::List(_) => Reading::Wrong,
-        node if absolute(node) => Reading::Converted(Value::from(vec![node.to_json()])),
+        Node::List(items) if items.iter().all(absolute) => ReadValue::Exact(node.to_json()),
+        Node::List(_) => ReadValue::Wrong,
+        node if absolute(node) => ReadValue::Converted(Value::from(vec![node.to_json()])),
         node => value::flag(node).map(Value::from),
     }
 }
 
 /// All guards, none, or those in the list.
-fn guards(node: &Node) -> Reading<Value> {
+fn guards(node: &Node) -> ReadValue<Value> {
     let known = |names: &Vec<String>| names.iter().all(|name| GUARDS.contains(&name.as_str()));
     match node {
         Node::List(_) => keep(value::texts(node), known).map(Value::from),
@@ -339,9 +339,9 @@ fn guards(node: &Node) -> Reading<Value> {
     }
 }
 
-fn setting(node: &Node) -> Reading<Value> {
+fn setting(node: &Node) -> ReadValue<Value> {
     match node {
-        Node::Null => Reading::Wrong,
-        said => Reading::Exact(said.to_json()),
+        Node::Null => ReadValue::Wrong,
+        said => ReadValue::Exact(said.to_json()),
     }
 }

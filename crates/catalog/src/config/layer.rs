@@ -21,7 +21,7 @@ use crate::mcp;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
-use crate::value::Reading;
+use crate::value::ReadValue;
 
 /// The configuration of the files, combined with the sources that override them.
 pub(crate) fn said_around(
@@ -330,7 +330,7 @@ pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &s
     let mut problems = Vec::new();
     let mut config = Config::default();
     policy::read(places, &mut config, &mut problems);
-    let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(node) else { return None };
+    let (ReadValue::Exact(value) | ReadValue::Converted(value)) = key.kind.read(node) else { return None };
     let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Default };
     if let Some(why) = objection(&config, &setting) {
         return Some(why);

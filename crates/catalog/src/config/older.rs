@@ -6,10 +6,10 @@ use super::key::{KeyPlace, place};
 use super::kind::ConfigKind;
 
 /// An older name, the present path, and its kind if the older unit was different.
-type Older = (&'static str, &'static str, Option<ConfigKind>);
+type OlderName = (&'static str, &'static str, Option<ConfigKind>);
 
 /// The flat names from before there were sections, and the spelling of 004, whose timeout is in seconds.
-const OLDER: &[Older] = &[
+const OLDER: &[OlderName] = &[
     ("hooksEnabled", "hooks.enabled", None),
     ("hooks_enabled", "hooks.enabled", None),
     ("hookTimeout", "hooks.timeout", None),

@@ -12,7 +12,7 @@ use super::{Config, IgnoredValue, KEYS, Key, Origin, Safety, Setting};
 use crate::file::whole_file;
 use crate::node::Node;
 use crate::problem::{Problem, Severity};
-use crate::value::Reading;
+use crate::value::ReadValue;
 
 /// Applies the settings in the environment.
 pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<Problem>) {
@@ -21,10 +21,10 @@ pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, pr
         for (name, kind) in key.older_variable.into_iter().chain(own) {
             let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
             match kind.read(&Node::Text(text.clone())) {
-                Reading::Exact(value) | Reading::Converted(value) if loosens(config, key, &value) => {
+                ReadValue::Exact(value) | ReadValue::Converted(value) if loosens(config, key, &value) => {
                     problems.push(loose_variable(key, name, &text));
                 }
-                Reading::Exact(value) | Reading::Converted(value) => {
+                ReadValue::Exact(value) | ReadValue::Converted(value) => {
                     let origin = Origin::Variable(name.into());
                     let setting = Setting { path: key.path.to_owned(), key, value, origin };
                     if let Some(why) = objection(config, &setting) {
@@ -35,7 +35,7 @@ pub(super) fn hear(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, pr
                     config.own.retain(|own| own.key != key);
                     config.hear(setting);
                 }
-                Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
+                ReadValue::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::file::Finding;
 use crate::mcp;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// The newest version of the file format that we know.
 const VERSION: u64 = 1;
@@ -57,7 +57,7 @@ impl ConfigReader {
     fn is_known_version(&mut self, root: &Cursor<'_>) -> bool {
         let Some(at) = root.get("version") else { return true };
         match value::whole(at.node) {
-            Reading::Exact(found) | Reading::Converted(found) if found > VERSION => {
+            ReadValue::Exact(found) | ReadValue::Converted(found) if found > VERSION => {
                 let message = format!(
                     "this file has version {found}, and this program knows versions up to {VERSION}; none of its settings apply"
                 );
@@ -173,13 +173,13 @@ impl ConfigReader {
     fn settle(&mut self, at: &Cursor<'_>, kind: ConfigKind, wrong: Severity) -> Option<Value> {
         let (name, expected) = (at.key().unwrap_or_default(), || kind.expected());
         match kind.read(at.node) {
-            Reading::Exact(value) => Some(value),
-            Reading::Converted(value) => {
+            ReadValue::Exact(value) => Some(value),
+            ReadValue::Converted(value) => {
                 let message = format!("`{name}` should be {}, not {}; it is read as meant", expected(), at.node.kind());
                 self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Value, message, None));
                 Some(value)
             }
-            Reading::Wrong => {
+            ReadValue::Wrong => {
                 let then = match wrong {
                     Severity::Fatal => "nothing runs until it is corrected",
                     Severity::Error | Severity::Warning => "the default applies",
@@ -200,8 +200,8 @@ impl ConfigReader {
         }
         let said = at.entries().filter(|(_, at)| !matches!(at.node, Node::Null));
         let value = |name: &str, node: &Node| match of_server(name).map(|key| key.kind.read(node)) {
-            Some(Reading::Exact(value) | Reading::Converted(value)) => value,
-            Some(Reading::Wrong) | None => node.to_json(),
+            Some(ReadValue::Exact(value) | ReadValue::Converted(value)) => value,
+            Some(ReadValue::Wrong) | None => node.to_json(),
         };
         Some(said.map(|(name, at)| (name.to_owned(), value(name, at.node))).collect())
     }

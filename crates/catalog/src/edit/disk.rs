@@ -142,7 +142,7 @@ struct DeclaredFile<'a> {
 }
 
 /// The declarations in a text.
-struct Reading {
+struct ReadHooks {
     hooks: Vec<(Hook, Spot)>,
     faults: Faults,
     /// Whether the file is one hook.
@@ -184,13 +184,13 @@ impl<'a> DeclaredFile<'a> {
         DeclaredFile { settings: label.starts_with(".config/"), label, owner, syntax: Syntax::of(&path), path }
     }
 
-    fn read(&self, text: &str) -> Result<Reading, EditError> {
+    fn read(&self, text: &str) -> Result<ReadHooks, EditError> {
         let draft = super::read(text, self.syntax)?;
         let (hooks, findings) = self.take(draft.root());
         let cursor = Cursor::root(draft.root());
         let single = matches!(Form::of(&cursor), Some(Form::Modern | Form::WhenThen));
         let places = super::HookPlace::all(&cursor).into_iter().map(|place| place.entry).collect();
-        Ok(Reading { hooks, faults: Faults::of(&findings), single, places })
+        Ok(ReadHooks { hooks, faults: Faults::of(&findings), single, places })
     }
 
     /// Whether a text without hooks says nothing else. Another tool's settings file is never empty.
@@ -255,7 +255,7 @@ impl<'a> DeclaredFile<'a> {
     }
 }
 
-impl Reading {
+impl ReadHooks {
     /// The index of this hook, if it is unchanged.
     fn which(&self, hook: &Hook) -> Option<usize> {
         let same = |found: &Hook| {

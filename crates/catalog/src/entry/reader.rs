@@ -11,7 +11,7 @@ use crate::file::Finding;
 use crate::format::Context;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 pub(super) const FLAG: &str = "true or false";
 pub(super) const TIME: &str = "a number, or text with a unit such as \"5s\"";
@@ -159,7 +159,7 @@ impl EntryReader<'_> {
     }
 
     /// A required value: without it, the hook would do something else.
-    pub(super) fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+    pub(super) fn need<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
             let key = at.key().unwrap_or_default();
@@ -169,7 +169,7 @@ impl EntryReader<'_> {
     }
 
     /// A value that is only for people.
-    pub(super) fn want<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+    pub(super) fn want<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
             let key = at.key().unwrap_or_default();
@@ -180,16 +180,16 @@ impl EntryReader<'_> {
     }
 
     /// The value, with a warning if it was converted.
-    fn read<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+    fn read<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
         match reading {
-            Reading::Exact(value) => Some(value),
-            Reading::Converted(value) => {
+            ReadValue::Exact(value) => Some(value),
+            ReadValue::Converted(value) => {
                 let key = at.key().unwrap_or_default();
                 let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
                 self.warn(Code::WrongValue, at, Part::Value, message, None);
                 Some(value)
             }
-            Reading::Wrong => None,
+            ReadValue::Wrong => None,
         }
     }
 

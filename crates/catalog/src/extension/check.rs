@@ -8,7 +8,7 @@ use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::path::PathCache;
 use crate::problem::Severity;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// The faults found so far.
 pub(super) struct Check<'a> {
@@ -82,8 +82,8 @@ impl Check<'_> {
     }
 
     /// Reads a value that must be valid.
-    pub(super) fn take<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
-        if let Reading::Exact(value) = reading {
+    pub(super) fn take<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
+        if let ReadValue::Exact(value) = reading {
             return Some(value);
         }
         let key = at.key().unwrap_or("it");
@@ -102,7 +102,7 @@ impl Check<'_> {
 
     pub(super) fn texts(&mut self, at: &Cursor<'_>) -> Vec<String> {
         const EXAMPLE: &str = r#"write one such as ["a", "b"], each text in double quotes"#;
-        if let Reading::Exact(texts) = value::texts(at.node) {
+        if let ReadValue::Exact(texts) = value::texts(at.node) {
             return texts;
         }
         let key = at.key().unwrap_or_default();

@@ -124,7 +124,7 @@ const FORMS: &[PackageForm] = &[
 
 /// A package of another agent, translated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Foreign {
+pub struct TranslatedPackage {
     /// The format of the package, for people.
     pub form: &'static str,
     /// The equivalent manifest.
@@ -133,7 +133,7 @@ pub struct Foreign {
     pub left: Vec<String>,
 }
 
-impl Foreign {
+impl TranslatedPackage {
     /// The manifest as a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         format!("{:#}\n", self.manifest).into_bytes()
@@ -152,11 +152,11 @@ pub fn is_package_manifest(path: &str) -> bool {
 }
 
 /// The translation of a folder, if it is a package of another agent. The error says why it is invalid.
-pub fn foreign_manifest(root: &Path, rules: &Rules) -> Result<Option<Foreign>, String> {
+pub fn foreign_manifest(root: &Path, rules: &Rules) -> Result<Option<TranslatedPackage>, String> {
     for form in FORMS {
         for file in form.manifests {
             if let Some(text) = read(root, file)? {
-                let mut foreign = Reading { root, form, left: Vec::new() }.whole(file, &text)?;
+                let mut foreign = PackageReader { root, form, left: Vec::new() }.whole(file, &text)?;
                 misfit::leave_out_misfits(&mut foreign, root, rules);
                 return Ok(Some(foreign));
             }
@@ -166,14 +166,14 @@ pub fn foreign_manifest(root: &Path, rules: &Rules) -> Result<Option<Foreign>, S
 }
 
 /// A package while it is being read.
-struct Reading<'a> {
+struct PackageReader<'a> {
     root: &'a Path,
     form: &'static PackageForm,
     left: Vec<String>,
 }
 
-impl Reading<'_> {
-    fn whole(mut self, file: &str, text: &str) -> Result<Foreign, String> {
+impl PackageReader<'_> {
+    fn whole(mut self, file: &str, text: &str) -> Result<TranslatedPackage, String> {
         let declared = object(file, text)?;
         let name = declared.get("name").and_then(Value::as_str).unwrap_or_default();
         let own = usual_name(name);
@@ -207,7 +207,7 @@ impl Reading<'_> {
             }
         }
         self.leave_out(&declared);
-        Ok(Foreign { form: title, manifest: Value::Object(manifest), left: self.left })
+        Ok(TranslatedPackage { form: title, manifest: Value::Object(manifest), left: self.left })
     }
 
     /// The hooks, in the form of our manifest.

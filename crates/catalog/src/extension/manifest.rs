@@ -15,7 +15,7 @@ use super::skill::{self, SKILL, Skill};
 use crate::entry::{self, by_event};
 use crate::mcp::{self, Context};
 use crate::node::{Cursor, Node};
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// The newest version of the manifest format that we know.
 pub(super) const VERSION: u64 = 1;
@@ -243,8 +243,8 @@ fn check_hooks(check: &mut Check<'_>, at: &Cursor<'_>) {
 fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
     let Some(at) = root.get("manifestVersion").filter(|at| !matches!(at.node, Node::Null)) else { return true };
     match value::whole(at.node) {
-        Reading::Exact(1..=VERSION) => return true,
-        Reading::Exact(newer) if newer > VERSION => {
+        ReadValue::Exact(1..=VERSION) => return true,
+        ReadValue::Exact(newer) if newer > VERSION => {
             let message = format!("manifestVersion {newer} is newer than this program, which knows up to {VERSION}");
             check.refuse(&at, message, Some("update ollm, or get a version of the extension for this one"));
         }

@@ -13,7 +13,7 @@ use crate::file::{self, Document, Finding, ParsedText, Syntax, SyntaxFault, whol
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::{self, PathCache};
 use crate::problem::{Problem, Severity};
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// A skill in the manifest.
 pub(super) const SKILL: ManifestPart<Skill> = ManifestPart {
@@ -270,8 +270,8 @@ fn fields(file: &SkillFile, root: &Cursor<'_>, stem: String) -> Result<(String, 
     let text = |key: &str| {
         let Some(at) = root.get(key) else { return Ok(None) };
         match value::word(at.node) {
-            Reading::Exact(text) | Reading::Converted(text) => Ok(Some((text, at.spot(Part::Value)))),
-            Reading::Wrong => {
+            ReadValue::Exact(text) | ReadValue::Converted(text) => Ok(Some((text, at.spot(Part::Value)))),
+            ReadValue::Wrong => {
                 let message = format!("`{key}` must be text that is not empty, not {}", at.node.kind());
                 Err(file.wrong(Some(at.spot(Part::Value)), Some(at.node.shown()), &message, "write some words"))
             }

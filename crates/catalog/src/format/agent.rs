@@ -11,7 +11,7 @@ use crate::entry::{self, canonical, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 const GROUP: &[&str] = &["matcher", "hooks"];
 
@@ -56,7 +56,7 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     }
     let matcher = match group.get("matcher").map(|matcher| (matcher, value::plain(matcher.node))) {
         None => None,
-        Some((_, Reading::Exact(text))) => Some(text),
+        Some((_, ReadValue::Exact(text))) => Some(text),
         Some((matcher, _)) => {
             let message = format!("`matcher` must be text, not {}; the group is not loaded", matcher.node.kind());
             intake.findings.push(wrong(&matcher, message));

@@ -15,7 +15,7 @@ use super::{EntryLocation, HookCollector, RejectedHook};
 use crate::entry::{Draft, canonical};
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 const LEFT_OUT: &str = "; the hook is not loaded";
 const REFUSES: &str = "; until that is mended it refuses whatever it is for";
@@ -90,8 +90,8 @@ impl EntryLocation<'_> {
 /// Whether a hook would not decide anything even if it were loaded.
 fn is_idle(at: EntryLocation<'_>) -> bool {
     let flag = |key: &str| match find(at.entry, key).map(value::flag) {
-        Some(Reading::Exact(flag) | Reading::Converted(flag)) => Some(flag),
-        Some(Reading::Wrong) | None => None,
+        Some(ReadValue::Exact(flag) | ReadValue::Converted(flag)) => Some(flag),
+        Some(ReadValue::Wrong) | None => None,
     };
     let is_gate = || on_failure(at).is_some_and(|failure| failure != OnFailure::Allow);
     flag("enabled") == Some(false) || flag("async") == Some(true) && !is_gate()
@@ -119,7 +119,7 @@ fn events(at: EntryLocation<'_>) -> Vec<String> {
     let own = find(at.entry, "eventType").or_else(|| when.as_ref()?.get("type").map(|at| at.node));
     let written: Vec<String> = match own.map(value::texts) {
         _ if !at.event.is_empty() => vec![at.event.to_owned()],
-        Some(Reading::Exact(names) | Reading::Converted(names)) => names,
+        Some(ReadValue::Exact(names) | ReadValue::Converted(names)) => names,
         _ => own.and_then(Node::as_text).map(str::to_owned).into_iter().collect(),
     };
     written.into_iter().filter(|name| dialect::is_event(name)).collect()
@@ -136,7 +136,7 @@ fn patterns(entry: &Cursor<'_>) -> Vec<String> {
     let when = entry.get("when");
     let written = find(entry, "filePatterns").or_else(|| when.as_ref()?.get("patterns").map(|at| at.node));
     match written.map(value::texts) {
-        Some(Reading::Exact(patterns)) if FilePatterns::parse(&patterns).is_ok() => patterns,
+        Some(ReadValue::Exact(patterns)) if FilePatterns::parse(&patterns).is_ok() => patterns,
         _ => Vec::new(),
     }
 }

@@ -169,6 +169,18 @@ fn all_four_places_are_read_the_users_first() {
 }
 
 #[test]
+fn servers_under_an_older_name_of_their_setting_are_read() {
+    for older in ["mcpServers", "mcp_servers"] {
+        let world = World::new();
+        world.write("home/.ollm/config.yaml", format!("{older}:\n  time: {{command: uvx}}\n"));
+        let (servers, problems) = load(&world);
+        assert_eq!(messages(&problems), Vec::<&str>::new());
+        let found: Vec<_> = servers.iter().map(|server| (&*server.name, server.origin.line)).collect();
+        assert_eq!(found, [("time", 2)], "{older}");
+    }
+}
+
+#[test]
 fn d07_a_project_cannot_vouch_for_its_server() {
     let world = World::new();
     world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "x", "trust": true, "autoApprove": ["all"]}}}"#);

@@ -1,6 +1,6 @@
 //! `ollm emit`: sends an event of the person's own, or any other, for people and scripts.
 
-use ollm_app::dispatch::{Manner, dispatch};
+use ollm_app::dispatch::{DispatchOptions, dispatch};
 use ollm_app::outcome::to_json;
 use ollm_app::{AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::Code;
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut 
     refuse_too_deep("the event is not sent", context)?;
     let event = sent_by_hook(request.event, context);
     output.busy("running hooks");
-    let outcome = dispatch(&event, Manner::default(), context, output)?;
+    let outcome = dispatch(&event, DispatchOptions::default(), context, output)?;
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

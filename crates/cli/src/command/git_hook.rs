@@ -1,6 +1,6 @@
 //! `ollm git-hook`: sends the commits of a repository as events.
 
-use ollm_app::dispatch::{Manner, dispatch};
+use ollm_app::dispatch::{DispatchOptions, dispatch};
 use ollm_app::git_hook::{CommitHookPlace, Entry, event};
 use ollm_app::{AppContext, refuse_agents, refuse_too_deep};
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(super) fn run_command(command: &GitHookCommand, context: &AppContext, output
         GitHookCommand::Status { json } => status(*json, context, output),
         GitHookCommand::Run { message } => {
             refuse_too_deep("no commit", context)?;
-            let outcome = dispatch(&event(message, context)?, Manner::default(), context, output)?;
+            let outcome = dispatch(&event(message, context)?, DispatchOptions::default(), context, output)?;
             if outcome.continues() {
                 return Ok(OK);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
 use ollm_app::{App, AppContext, SharedPort, tell_undeclared};
-use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_engine::bus::{Bus, Filter, MessageBody};
 use ollm_protocol::{Code, Event};
 use serde_json::{Map, Value, json};
 
@@ -135,8 +135,9 @@ fn tell_executions(bus: &Bus) {
         return;
     };
     bus.subscribe(filter, 0, |message| {
-        let (Matter::HookStart { hook, .. } | Matter::HookComplete { hook, .. } | Matter::HookError { hook, .. }) =
-            &message.matter
+        let (MessageBody::HookStart { hook, .. }
+        | MessageBody::HookComplete { hook, .. }
+        | MessageBody::HookError { hook, .. }) = &message.body
         else {
             return;
         };

@@ -127,6 +127,17 @@ fn older_names_of_settings_are_migrated_when_they_are_first_read() {
 }
 
 #[test]
+fn servers_under_an_older_name_are_there_at_once_and_their_file_is_migrated() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "mcpServers:\n  time: {command: sh}\n");
+    let ran = lab.run(&["mcp", "list", "--json"]);
+    assert_eq!(ran.answer()[0]["name"], "time", "{ran:?}");
+    assert!(ran.stderr.contains("were replaced: `mcpServers` is now `mcp.servers`"), "{ran:?}");
+    let again = lab.run(&["mcp", "list", "--json"]);
+    assert_eq!((again.stdout, again.stderr.as_str()), (ran.stdout, ""), "it is told once");
+}
+
+#[test]
 fn a_stream_of_lines_tells_when_each_hook_starts_ends_and_fails() {
     let lab = lab(&[call("list_dir", json!({"path": "."})), text("done")]);
     lab.user_hook("before_tool", "fine", "echo '{\"continue\": true}'", "");

@@ -3,7 +3,7 @@
 use ollm_protocol::dialect::{NamedEvents, UnknownEvent, event_named};
 use ollm_protocol::{Event, EventKind};
 
-use super::message::{COMPLETE, ERROR, Matter, Message, START};
+use super::message::{COMPLETE, ERROR, Message, MessageBody, START};
 
 /// Which messages a listener wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Filter {
 
     /// Whether a message is wanted.
     pub fn fits(&self, message: &Message) -> bool {
-        match &message.matter {
-            Matter::Event(event) => self.wants(event),
+        match &message.body {
+            MessageBody::Event(event) => self.wants(event),
             _ => self.picks(|pick| *pick == Pick::Hook(message.event_type())),
         }
     }

@@ -25,13 +25,13 @@ pub struct Message {
     /// The dispatch it belongs to, if it belongs to one.
     pub trace_id: Option<String>,
     /// What happened.
-    pub matter: Matter,
+    pub body: MessageBody,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Matter {
+pub enum MessageBody {
     /// An event.
     Event(Event),
     /// `hook_execution_start`: a hook starts.
@@ -75,16 +75,16 @@ impl Message {
     /// A message about an event.
     pub fn event(event: Event, timestamp: SystemTime) -> Message {
         let session_id = event.session_id().map(str::to_owned);
-        Message { sequence: 0, timestamp, session_id, trace_id: None, matter: Matter::Event(event) }
+        Message { sequence: 0, timestamp, session_id, trace_id: None, body: MessageBody::Event(event) }
     }
 
     /// The name of the message: an event's canonical name, or one of the three names of a hook's run.
     pub fn event_type(&self) -> &'static str {
-        match &self.matter {
-            Matter::Event(event) => event.kind.name(),
-            Matter::HookStart { .. } => START,
-            Matter::HookComplete { .. } => COMPLETE,
-            Matter::HookError { .. } => ERROR,
+        match &self.body {
+            MessageBody::Event(event) => event.kind.name(),
+            MessageBody::HookStart { .. } => START,
+            MessageBody::HookComplete { .. } => COMPLETE,
+            MessageBody::HookError { .. } => ERROR,
         }
     }
 
@@ -96,12 +96,12 @@ impl Message {
         fields.insert("session_id".to_owned(), self.session_id.clone().into());
         fields.insert("sequence".to_owned(), self.sequence.into());
         fields.insert("trace_id".to_owned(), self.trace_id.clone().into());
-        fields.extend(self.matter.fields());
+        fields.extend(self.body.fields());
         fields.into()
     }
 }
 
-impl Matter {
+impl MessageBody {
     fn fields(&self) -> Vec<(String, Value)> {
         let about = |kind: &str, command: &str, name: &str, value: Value| {
             vec![
@@ -111,14 +111,14 @@ impl Matter {
             ]
         };
         match self {
-            Matter::Event(event) => vec![("data".to_owned(), event.data.clone().into())],
-            Matter::HookStart { hook_type, hook_command, context, .. } => {
+            MessageBody::Event(event) => vec![("data".to_owned(), event.data.clone().into())],
+            MessageBody::HookStart { hook_type, hook_command, context, .. } => {
                 about(hook_type, hook_command, "context", context.data.clone().into())
             }
-            Matter::HookComplete { hook_type, hook_command, result, .. } => {
+            MessageBody::HookComplete { hook_type, hook_command, result, .. } => {
                 about(hook_type, hook_command, "result", result_of(result))
             }
-            Matter::HookError { hook_type, hook_command, error, .. } => {
+            MessageBody::HookError { hook_type, hook_command, error, .. } => {
                 about(hook_type, hook_command, "error", error.as_str().into())
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_protocol::{Event, Hook};
 
-use super::{Bus, Matter, Message};
+use super::{Bus, Message, MessageBody};
 use crate::report::{Report, Status};
 use ollm_trust::Trust;
 
@@ -25,19 +25,19 @@ impl Wire<'_> {
     pub(crate) fn event(&self, event: &Event) {
         // Events may hold a whole conversation, so only a wanted one is copied.
         if self.bus.wants(event) {
-            self.tell(event, Matter::Event(event.clone()));
+            self.tell(event, MessageBody::Event(event.clone()));
         }
     }
 
     pub(crate) fn starts(&self, hook: &Arc<Hook>, event: &Event) {
         if self.listened() {
-            let matter = Matter::HookStart {
+            let body = MessageBody::HookStart {
                 hook: Arc::clone(hook),
                 hook_type: hook.dialect.spell(event.kind),
                 hook_command: hook.spec.action.descriptor().summary(),
                 context: event.clone(),
             };
-            self.tell(event, matter);
+            self.tell(event, body);
         }
     }
 
@@ -47,26 +47,26 @@ impl Wire<'_> {
         }
     }
 
-    fn tell(&self, event: &Event, matter: Matter) {
+    fn tell(&self, event: &Event, body: MessageBody) {
         self.bus.emit(Message {
             sequence: 0,
             timestamp: self.clock.now(),
             session_id: event.session_id().map(str::to_owned),
             trace_id: Some(self.trace_id.to_owned()),
-            matter,
+            body,
         });
     }
 }
 
-fn ended(report: &Report, event: &Event) -> Matter {
+fn ended(report: &Report, event: &Event) -> MessageBody {
     let hook = Arc::clone(&report.hook);
     let (hook_type, hook_command) = (hook.dialect.spell(event.kind), hook.spec.action.descriptor().summary());
     let result = Box::new(report.clone());
     match report.status {
-        Status::Ok | Status::Blocked => Matter::HookComplete { hook, hook_type, hook_command, result },
+        Status::Ok | Status::Blocked => MessageBody::HookComplete { hook, hook_type, hook_command, result },
         Status::Failed | Status::Timeout => {
             let error = report.error.clone().unwrap_or_else(|| report.status.name().to_owned());
-            Matter::HookError { hook, hook_type, hook_command, error, result }
+            MessageBody::HookError { hook, hook_type, hook_command, error, result }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::bus::{Bus, Filter, Matter, Message};
+use ollm_engine::bus::{Bus, Filter, Message, MessageBody};
 use ollm_protocol::{Event, EventKind, HookSpec, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ fn numbered(number: u64) -> Message {
 }
 
 fn number(message: &Message) -> u64 {
-    match &message.matter {
-        Matter::Event(event) => event.data["message"].as_u64().unwrap(),
+    match &message.body {
+        MessageBody::Event(event) => event.data["message"].as_u64().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -41,8 +41,10 @@ fn listen(world: &World) -> Heard {
     let heard = Heard::default();
     let own = Arc::clone(&heard);
     world.engine.bus.subscribe(Filter::all(), 0, move |message| {
-        let what = match &message.matter {
-            Matter::HookStart { hook, .. } | Matter::HookComplete { hook, .. } | Matter::HookError { hook, .. } => {
+        let what = match &message.body {
+            MessageBody::HookStart { hook, .. }
+            | MessageBody::HookComplete { hook, .. }
+            | MessageBody::HookError { hook, .. } => {
                 format!(" {}", hook.id())
             }
             _ => String::new(),
@@ -326,7 +328,7 @@ fn a_watch_misses_nothing_from_its_beginning_on() {
     let watch = world.engine.bus.watch(Filter::named(["hook_execution_complete"]).unwrap(), 10);
     world.engine.dispatch(&event());
     let message = watch.next(Duration::ZERO).unwrap();
-    assert!(matches!(&message.matter, Matter::HookComplete { hook, .. } if hook.id() == "hook"));
+    assert!(matches!(&message.body, MessageBody::HookComplete { hook, .. } if hook.id() == "hook"));
     assert!(watch.next(Duration::ZERO).is_none());
     assert_eq!(watch.dropped(), 0);
 }

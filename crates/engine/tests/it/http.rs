@@ -18,7 +18,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
 
-use crate::support::{DIALECTS, PATIENCE, World, event, go_on, refuse, skipped, spoken, within};
+use crate::support::{DIALECTS, PATIENCE, World, event, go_on, ran, refuse, sh, skipped, spoken, within};
 
 /// A server on this machine that serves every connection in its own way.
 struct Server {
@@ -103,6 +103,29 @@ fn trusting(file: &Path) -> Network {
 
 fn post(server: &Server) -> Report {
     lab(&[]).run(posts(&server.url()), &event())
+}
+
+#[test]
+fn a_server_that_has_answered_did_not_take_as_long_as_the_slowest_hook_beside_it() {
+    let mut world = lab(&[]);
+    let answered = world.path("answered");
+    let server = Server::new({
+        let answered = answered.clone();
+        move |mut stream| {
+            request(&mut stream);
+            stream.write_all(ok("{}").replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+            // The client closes the connection when it has read the answer.
+            let _ = stream.read(&mut [0]);
+            std::fs::write(&answered, "").unwrap();
+        }
+    });
+    let waits = format!("until [ -e '{}' ]; do sleep 0.01; done", answered.display());
+    world.add(HookSpec { parallel: true, ..posts(&server.url()) });
+    world.add(HookSpec { parallel: true, ..sh("program", &waits) });
+    let outcome = world.engine.dispatch(&event());
+    let ends: Vec<_> = outcome.reports.iter().map(|report| report.started + report.duration).collect();
+    assert_eq!(ran(&outcome), ["http", "program"]);
+    assert!(ends[0] < ends[1], "{:?}", outcome.reports);
 }
 
 #[test]

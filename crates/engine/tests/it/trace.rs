@@ -1,7 +1,7 @@
 //! The record of a dispatch: whole, bounded, and without secrets, for any event and any hooks.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_engine::trace::{Payload, Recorder};
 use ollm_engine::{Outcome, trace};
@@ -27,6 +27,24 @@ fn record(world: &World, event: &Event) -> Value {
     let (line, _) = line(world, event);
     assert!(line.len() <= trace::LONGEST && !line.contains('\n'), "{line}");
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+#[test]
+fn a_hook_of_many_at_once_ends_after_the_last_thing_that_it_did() {
+    let mut world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |number: usize| folder.path().join(number.to_string());
+    for number in 0..100 {
+        let writes = format!(": > '{}'", file(number).display());
+        world.add(HookSpec { parallel: true, ..sh(&number.to_string(), &writes) });
+    }
+    let outcome = world.engine.dispatch(&event());
+    let (instant, now) = (Instant::now(), SystemTime::now());
+    for (number, report) in outcome.reports.iter().enumerate() {
+        let ended = now - (instant - (report.started + report.duration));
+        let written = file(number).metadata().unwrap().modified().unwrap();
+        assert!(written <= ended, "hook {number} wrote {:?} after it ended", written.duration_since(ended));
+    }
 }
 
 #[test]

@@ -176,7 +176,8 @@ impl Child {
             ChildState::Over { end, leaky, elapsed } => (end, leaky, elapsed),
             _ => (End::Lost, true, self.started.elapsed()),
         };
-        let outcome = Outcome { end, stdout: self.stdout.bytes, stderr: self.stderr.bytes, leaky, elapsed };
+        let (stdout, stderr) = (self.stdout.bytes, self.stderr.bytes);
+        let outcome = Outcome { end, stdout, stderr, leaky, started: self.started, elapsed };
         (outcome, self.leader.slot.is_some().then_some(self.leader))
     }
 

@@ -13,7 +13,7 @@ use crate::verdict::{Flow, Verdict};
 
 /// The result of reading the fields of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct AnswerFields {
     pub(super) verdict: Verdict,
     /// Faults of the answer.
     pub(super) faults: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct Reading {
     pub(super) decided: bool,
 }
 
-impl Reading {
+impl AnswerFields {
     /// The answer, which counts as failed if it has faults.
     pub(super) fn into_answer(self) -> HookAnswer {
         let failure = (!self.faults.is_empty()).then(|| self.faults.join("; "));
@@ -32,7 +32,7 @@ impl Reading {
 }
 
 /// Reads an object's fields; `native` are the dialect's own. A refusal inside a JSON-RPC envelope counts.
-pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> Reading {
+pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> AnswerFields {
     let mut reading = read_fields(object, native, kind);
     if object.fields.contains_key("jsonrpc") {
         let refusal = refusal(object, kind);
@@ -46,10 +46,10 @@ pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> Reading
 }
 
 /// Reads an object's fields, without looking into an envelope.
-pub(super) fn read_fields(object: &Object, native: &[&str], kind: EventKind) -> Reading {
+pub(super) fn read_fields(object: &Object, native: &[&str], kind: EventKind) -> AnswerFields {
     let nested = object.inside("hookSpecificOutput");
     let mut reader =
-        AnswerReader { object, nested, native, kind, reading: Reading::default(), words: Words::default() };
+        AnswerReader { object, nested, native, kind, reading: AnswerFields::default(), words: Words::default() };
     reader.shape();
     reader.flags();
     reader.decisions();
@@ -172,7 +172,7 @@ struct AnswerReader<'a> {
     nested: Option<Object>,
     native: &'a [&'a str],
     kind: EventKind,
-    reading: Reading,
+    reading: AnswerFields,
     words: Words,
 }
 
@@ -301,7 +301,7 @@ impl AnswerReader<'_> {
         }
     }
 
-    fn finish(mut self) -> Reading {
+    fn finish(mut self) -> AnswerFields {
         let verdict = &mut self.reading.verdict;
         let Words { reason, message, system } = self.words;
         if verdict.flow >= Flow::Ask {

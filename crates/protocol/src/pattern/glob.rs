@@ -7,7 +7,7 @@ const DEEPEST: usize = 16;
 
 /// The remaining budget for the patterns of one hook.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct GlobBudget {
     pub(super) globs: usize,
     /// The words of all globs together.
     pub(super) words: usize,
@@ -46,11 +46,11 @@ enum Word {
 }
 
 /// The alternatives of a pattern, within the budget. `skipped` is the number of characters before it, for columns.
-pub(super) fn read(text: &str, skipped: usize, room: &mut Room) -> Result<Vec<Glob>, PatternProblem> {
+pub(super) fn read(text: &str, skipped: usize, budget: &mut GlobBudget) -> Result<Vec<Glob>, PatternProblem> {
     let words = GlobReader { chars: text.chars().collect(), at: 0, skipped }.words()?;
-    let branches = Expansion { words: words.into_iter(), room: *room }.branches(None, 0)?;
-    room.globs -= branches.len();
-    room.words -= count(&branches);
+    let branches = Expansion { words: words.into_iter(), budget: *budget }.branches(None, 0)?;
+    budget.globs -= branches.len();
+    budget.words -= count(&branches);
     branches.iter().map(|words| glob(words)).collect()
 }
 
@@ -159,7 +159,7 @@ pub fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits
 /// Expands braces.
 struct Expansion {
     words: std::vec::IntoIter<Word>,
-    room: Room,
+    budget: GlobBudget,
 }
 
 impl Expansion {
@@ -191,7 +191,7 @@ impl Expansion {
     }
 
     fn product(&self, heads: &[Vec<Word>], tails: &[Vec<Word>]) -> Result<Vec<Vec<Word>>, PatternProblem> {
-        if heads.len().saturating_mul(tails.len()) > self.room.globs {
+        if heads.len().saturating_mul(tails.len()) > self.budget.globs {
             return Err(PatternProblem::TooMany);
         }
         let joined = heads.iter().flat_map(|head| tails.iter().map(move |tail| [head.as_slice(), tail].concat()));
@@ -199,7 +199,7 @@ impl Expansion {
     }
 
     fn bounded(&self, branches: Vec<Vec<Word>>) -> Result<Vec<Vec<Word>>, PatternProblem> {
-        let fits = branches.len() <= self.room.globs && count(&branches) <= self.room.words;
+        let fits = branches.len() <= self.budget.globs && count(&branches) <= self.budget.words;
         if fits { Ok(branches) } else { Err(PatternProblem::TooMany) }
     }
 }

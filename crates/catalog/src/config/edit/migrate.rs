@@ -16,7 +16,7 @@ use crate::node::{Cursor, Node};
 use crate::place::Places;
 use crate::problem::Severity;
 use crate::text_edit::{Draft, Op, Refusal};
-use crate::value::Reading;
+use crate::value::ReadValue;
 use crate::yaml_edit;
 
 /// After this many backups of a file, the last one is overwritten.
@@ -118,7 +118,7 @@ fn shift(draft: &mut Draft, from: &[&str], to: &[&str], kind: Option<ConfigKind>
         return nest(draft, *index, to, &value).or_else(|_| carry(draft, from, to, &value));
     }
     let value = match kind.map(|kind| kind.read(&value)) {
-        Some(Reading::Exact(value) | Reading::Converted(value)) => Node::from_json(&value),
+        Some(ReadValue::Exact(value) | ReadValue::Converted(value)) => Node::from_json(&value),
         _ => value,
     };
     carry(draft, from, to, &value)

@@ -6,7 +6,7 @@ use std::path::Path;
 use ollm_protocol::Rules;
 use serde_json::Value;
 
-use super::Foreign;
+use super::TranslatedPackage;
 use crate::extension::read::problems_of;
 use crate::problem::Severity;
 
@@ -22,13 +22,13 @@ struct ManifestItem {
 }
 
 /// Removes the refused parts, and lists them.
-pub(super) fn leave_out_misfits(foreign: &mut Foreign, root: &Path, rules: &Rules) {
+pub(super) fn leave_out_misfits(foreign: &mut TranslatedPackage, root: &Path, rules: &Rules) {
     // If two parts have the same name, removing one makes the other valid. Each round removes at least one part, or is
     // the last.
     while leave_out_some(foreign, root, rules) {}
 }
 
-fn leave_out_some(foreign: &mut Foreign, root: &Path, rules: &Rules) -> bool {
+fn leave_out_some(foreign: &mut TranslatedPackage, root: &Path, rules: &Rules) -> bool {
     let mut items = items(&foreign.manifest);
     let mut refused: BTreeMap<usize, String> = BTreeMap::new();
     for problem in problems_of(root, foreign.to_bytes(), rules) {

@@ -23,12 +23,12 @@ impl Folder {
         self.0.path().to_owned()
     }
 
-    fn read(&self) -> Foreign {
+    fn read(&self) -> TranslatedPackage {
         foreign_manifest(&self.root(), &Rules::default()).unwrap().unwrap()
     }
 
     /// The translation, read by our own reader.
-    fn loads(&self) -> Foreign {
+    fn loads(&self) -> TranslatedPackage {
         let read = self.read();
         fs::write(self.root().join(MANIFEST), read.manifest.to_string()).unwrap();
         fs::write(self.root().join(INSTALL_RECORD), json!({"form": read.form}).to_string()).unwrap();
@@ -202,7 +202,7 @@ fn keys_that_nobody_knows_are_listed_and_a_file_that_is_named_twice_is_read_once
         ("skills/live/SKILL.md", "---\ndescription: d\n---\nLook: !`git status`\n"),
         ("skills/awk/SKILL.md", "---\ndescription: d\n---\nRun `awk '{print $1}'` on $ARGUMENTS\n"),
     ]);
-    let Foreign { manifest, left, .. } = folder.loads();
+    let TranslatedPackage { manifest, left, .. } = folder.loads();
     assert_eq!(manifest["hooks"]["after_agent"].as_array().unwrap().len(), 2, "{manifest:#}");
     assert_eq!(manifest["skills"][0]["prompt"], "Run `awk '{print $1}'` on {{arguments}}");
     assert_eq!(manifest["skills"].as_array().unwrap().len(), 1);

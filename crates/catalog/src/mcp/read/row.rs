@@ -8,7 +8,7 @@ use super::ServerReader;
 use crate::mcp::Pairs;
 use crate::mcp::key::{ServerDraft, ServerKey, ServerKeyKind, TextForm};
 use crate::node::{Cursor, Node, Part};
-use crate::value::{self, Reading};
+use crate::value::{self, ReadValue};
 
 /// The words for how a server is spoken to.
 pub const TRANSPORTS: &[&str] = &["stdio", "http", "sse"];
@@ -185,16 +185,16 @@ impl ServerReader<'_> {
     }
 
     /// A required value: without it, this would be a different server.
-    fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+    fn need<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
         let key = at.key().unwrap_or_default();
         match reading {
-            Reading::Exact(value) => Some(value),
-            Reading::Converted(value) => {
+            ReadValue::Exact(value) => Some(value),
+            ReadValue::Converted(value) => {
                 let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
                 self.warn(Code::WrongValue, at, Part::Value, message, None);
                 Some(value)
             }
-            Reading::Wrong => {
+            ReadValue::Wrong => {
                 let found = value::found(at.node, expected);
                 self.refuse(at, Part::Value, &format!("`{key}` must be {expected}, not {found}"), None);
                 None
@@ -203,8 +203,8 @@ impl ServerReader<'_> {
     }
 
     /// Optional; the server's default applies.
-    fn wish<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
-        if matches!(reading, Reading::Wrong) {
+    fn wish<T>(&mut self, at: &Cursor<'_>, reading: ReadValue<T>, expected: &str) -> Option<T> {
+        if matches!(reading, ReadValue::Wrong) {
             let key = at.key().unwrap_or_default();
             let message = format!("`{key}` must be {expected}, not {}; the default applies", at.node.kind());
             self.warn(Code::WrongValue, at, Part::Value, message, None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Message, Show};
 use ollm_app::{AppContext, SharedPort, WakeSignal};
-use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_engine::bus::{Bus, Filter, MessageBody};
 use ollm_store::one_line;
 
 use super::reader::{Completing, LineInput};
@@ -92,8 +92,8 @@ pub(crate) fn on_hooks(bus: &Bus, tell: impl Fn(Option<String>) + Send + Sync + 
     let names = ["hook_execution_start", "hook_execution_complete", "hook_execution_error"];
     let Ok(filter) = Filter::named(names) else { return };
     bus.subscribe(filter, 0, move |message| {
-        tell(match &message.matter {
-            Matter::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
+        tell(match &message.body {
+            MessageBody::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
             _ => None,
         });
     });

@@ -99,11 +99,14 @@ fn misdirected(host: &dyn Dialect, bytes: &[u8], name: Option<&str>) -> Option<M
         Some(agent) => (agent.title, agent.actual_sender(bytes, name)?),
         None => (host.name(), sender_of(bytes).filter(|(_, request)| stops(request.event.kind))?),
     };
+    // Without `--from`, the line names no agent that could be wrong.
+    let line = match agent_named(host.name()) {
+        Some(agent) => format!("says `--from {}`", agent.name),
+        None => format!("needs `--from {}`", sender.name),
+    };
     let why = format!(
-        "{title} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
-        request.spelling.event,
-        sender.title,
-        host.name()
+        "{title} has no event `{}`, which is one of {}; the line that asks {line}, and `ollm connect AGENT` writes the right one",
+        request.spelling.event, sender.title,
     );
     Some(Misdirected { sender, request, why })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ollm_app::dispatch::agent::{AgentQuestion, ends, without_folder};
-use ollm_app::dispatch::{Manner, dispatch};
+use ollm_app::dispatch::{DispatchOptions, dispatch};
 use ollm_app::{AppContext, outcome, refuse_too_deep};
 use ollm_protocol::dialect::{OLLM, agent_named};
 
@@ -37,7 +37,7 @@ pub(crate) fn run<'a>(
         (None, None) => event::sent(None, OLLM, None),
     };
     let asked_by = arguments.from.and_then(|host| agent_named(host.name())).map(|agent| agent.name);
-    let manner = Manner { explain: arguments.explain, asked_by, ..Manner::default() };
+    let options = DispatchOptions { explain: arguments.explain, asked_by, ..DispatchOptions::default() };
     let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
     let context = context_in(told.map(Path::new));
     let Some(from) = arguments.from else {
@@ -45,13 +45,13 @@ pub(crate) fn run<'a>(
         let outcome = match context {
             Ok(context) => {
                 refuse_too_deep("the event is not sent", context)?;
-                dispatch(&request.event, manner, context, output)?
+                dispatch(&request.event, options, context, output)?
             }
             Err(failure) => without_folder(&request.event, &failure.message, output),
         };
         output.json(&outcome::to_json(&outcome))?;
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
-    let asked = AgentQuestion { within: arguments.within, in_box: arguments.in_box, manner, started };
+    let asked = AgentQuestion { within: arguments.within, in_box: arguments.in_box, options, started };
     host::answer(from, request, context, arguments.event.as_deref(), &asked, output)
 }

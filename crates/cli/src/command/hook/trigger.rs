@@ -1,6 +1,6 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
-use ollm_app::dispatch::{Manner, through};
+use ollm_app::dispatch::{DispatchOptions, through};
 use ollm_app::outcome::to_json;
 use ollm_app::{App, AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::{Code, Event, EventKind};
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &m
     refuse_too_deep("the event is not sent", context)?;
     let event = sent_by_hook(Event::unchecked(EventKind::UserTriggered, fields), context);
     output.busy("running the hook");
-    let outcome = through(app, &event, Manner::default(), context, output);
+    let outcome = through(app, &event, DispatchOptions::default(), context, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

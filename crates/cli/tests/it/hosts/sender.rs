@@ -43,6 +43,15 @@ fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
 }
 
 #[test]
+fn an_agents_event_on_a_line_that_names_no_agent_is_told_which_name_is_missing() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": true}'");
+    let event =
+        r#"{"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}"#;
+    let ran = finish(lab.ollm(&["hook", "run"]), event.as_bytes());
+    assert!(ran.code != 0 && ran.stderr.contains("the line that asks needs `--from claude`"), "{ran:?}");
+}
+
+#[test]
 fn a_line_that_names_the_event_of_another_agent_than_its_own_is_noticed() {
     let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": true}'");
     let call = r#""session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}"#;

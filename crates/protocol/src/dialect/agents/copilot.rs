@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::Part::{Args, Flag, Reason, ResultText, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION};
 use super::home::{
-    FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+    FlatEntry, ForeignSettings, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm,
+    WrittenHooks,
 };
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, NameField, Pick, Way, field, formed};
 use crate::event::EventKind;
@@ -41,7 +42,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         user: ".copilot/hooks/ollm.json",
         variable: Some("COPILOT_HOME"),
         project: Some(".github/hooks/ollm.json"),
-        also_reads: &[Foreign {
+        also_reads: &[ForeignSettings {
             agent: "claude",
             user: false,
             project: true,

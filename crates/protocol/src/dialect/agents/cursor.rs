@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
 use super::home::{
-    FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm, WrittenHooks,
+    FlatEntry, ForeignSettings, Form, Home, LineShell, MatcherForm, OwnFolder, SettingsSyntax, WrittenForm,
+    WrittenHooks,
 };
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
@@ -46,7 +47,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         user: ".cursor/hooks.json",
         variable: None,
         project: Some(".cursor/hooks.json"),
-        also_reads: &[Foreign {
+        also_reads: &[ForeignSettings {
             agent: "claude",
             user: true,
             project: true,

@@ -17,7 +17,7 @@ pub struct Home {
     /// The same for a project, below its root.
     pub project: Option<&'static str>,
     /// Settings of other agents whose hooks it also runs.
-    pub also_reads: &'static [Foreign],
+    pub also_reads: &'static [ForeignSettings],
     /// The format of the file.
     pub form: Form,
     /// The shell that runs the registered line.
@@ -90,7 +90,7 @@ pub enum MatcherForm {
 
 /// Settings of another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foreign {
+pub struct ForeignSettings {
     /// The other agent.
     pub agent: &'static str,
     /// Whether the user's settings are read.
