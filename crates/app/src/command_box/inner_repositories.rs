@@ -150,10 +150,11 @@ fn open(folder: &Path) -> Option<ReadDir> {
 }
 
 /// The file `.git` of the working tree of a repository, by what the repository says of it.
-fn lead(repository: &Path, decides: &BTreeMap<&'static str, Content>) -> Option<PathBuf> {
+fn lead(repository: &Path, decides: &BTreeMap<&'static str, Content>, known: &mut KnownContents) -> Option<PathBuf> {
     if repository.parent().is_some_and(|around| around.ends_with("worktrees")) {
-        let named = fs::read_to_string(repository.join("gitdir")).ok()?;
-        return Some(repository.join(named.trim_end_matches('\n')));
+        // A command could have put a pipe here, or a link to a file without an end.
+        let Content::File { bytes, .. } = lead_content(&repository.join("gitdir"), known)? else { return None };
+        return Some(repository.join(String::from_utf8_lossy(&bytes).trim_end_matches('\n')));
     }
     let Some(Content::File { bytes, .. }) = decides.get("config") else { return None };
     let settings = String::from_utf8_lossy(bytes);
@@ -217,7 +218,9 @@ impl<'a> Search<'a> {
             self.enter(tree, DEEPEST, before.is_none(), &mut leads);
             self.found.unseen.extend((!self.is_whole).then(|| tree.clone()));
         }
-        leads.extend(self.found.repositories.iter().filter_map(|(repository, decides)| lead(repository, decides)));
+        for (repository, decides) in &self.found.repositories {
+            leads.extend(lead(repository, decides, self.known));
+        }
         for lead in leads {
             let content = lead_content(&lead, self.known).filter(|content| !matches!(content, Content::Opaque(_)));
             self.found.leads.extend(content.map(|content| (lead, content)));
@@ -435,6 +438,27 @@ mod tests {
             fs::remove_file(scene.0.path().join("w/.git")).unwrap();
         });
         assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pipe_or_an_endless_file_in_the_place_of_what_a_working_tree_names_is_not_read() {
+        let scene = Scene::new();
+        let notes = scene.notes(|scene| {
+            for (name, place) in [("v", "/dev/zero"), ("u", "pipe")] {
+                scene.write(&format!("worktrees/{name}/HEAD"), "ref");
+                scene.write(&format!("worktrees/{name}/commondir"), "../..\n");
+                let gitdir = scene.0.path().join(format!("worktrees/{name}/gitdir"));
+                if place == "pipe" {
+                    let kind = rustix::fs::FileType::Fifo;
+                    rustix::fs::mknodat(rustix::fs::CWD, gitdir, kind, 0o600.into(), 0).unwrap();
+                } else {
+                    std::os::unix::fs::symlink(place, gitdir).unwrap();
+                }
+            }
+            scene.write("modules/y/hooks/pre-commit", "evil");
+        });
+        assert_eq!(notes.len(), 1, "{notes:#?}");
+        assert_eq!(scene.read("modules/y/hooks/pre-commit").as_deref(), Some("mine"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{boxed, guarded, is_whole, lasting_folder, partial_box, without_names
 const WORK: &str = "echo x > /dev/null; mktemp > /dev/null; echo x > ~/.cache/file; git init -q made
     git -C made -c user.name=a -c user.email=b commit -q --allow-empty -m x
     python3 -c 'import subprocess; subprocess.run([\"true\"], stdout=subprocess.DEVNULL)'
+    python3 -c 'import pty; pty.spawn([\"true\"])'
     node -e 'require(\"child_process\").execSync(\"true\", {stdio: \"ignore\"})'
     printf 'int main(void){return 0;}' > a.c; cc -o a a.c; echo works";
 

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -48,7 +49,11 @@ impl MountPlan {
             let known = kinds.entry(place).or_insert(kind);
             *known = (*known).max(kind);
         };
-        for path in rules.writable.iter().flatten().filter_map(|path| path.canonicalize().ok()) {
+        // A device can be written on a read-only mount, too, and a new terminal is only found beside `/dev/ptmx`, which would
+        // stand alone in a mount of its own.
+        let is_device = |path: &Path| fs::metadata(path).is_ok_and(|data| data.file_type().is_char_device());
+        let writable = rules.writable.iter().flatten().filter_map(|path| path.canonicalize().ok());
+        for path in writable.filter(|path| !is_device(path)) {
             add(path, MountKind::Writable);
         }
         // A mount cannot be put on a link, only on its target.
@@ -161,6 +166,12 @@ mod tests {
             (MountKind::Pin, "home/config"),
         ];
         assert_eq!(found, wanted.map(|(kind, path)| (kind, path.into())));
+    }
+
+    #[test]
+    fn a_device_that_may_be_written_gets_no_mount() {
+        let rules = BoxRules { writable: Some(vec!["/dev/null".into(), "/dev/ptmx".into()]), ..BoxRules::default() };
+        assert_eq!(plan(&rules), []);
     }
 
     #[test]
