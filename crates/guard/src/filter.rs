@@ -84,13 +84,14 @@ fn sed_files(code: &str) -> Vec<&str> {
 /// What `sed` would run: the rest of a line behind its command `e`, or what a substitution with that flag makes.
 pub(crate) fn sed_commands(code: &str, begins_with_harm: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
     let parts = code.split(DELIMITERS).filter(|_| substitutes_and_runs(code));
-    let behind = code.match_indices('e').filter_map(|(at, _)| {
-        let before = code.get(..at)?.chars().next_back();
-        let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
-        let rest = code.get(at + 1..).filter(|_| command)?;
-        Some((rest, rest.starts_with(' ')))
+    let behind = code.lines().flat_map(|line| {
+        line.match_indices('e').filter_map(move |(at, _)| {
+            let before = line.get(..at)?.chars().next_back();
+            let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
+            let rest = line.get(at + 1..).filter(|_| command)?;
+            Some((rest, rest.starts_with(' ')))
+        })
     });
-    let behind = behind.filter_map(|(rest, apart)| rest.lines().next().map(|line| (line, apart)));
     let parts = parts.map(|part| (part, false));
     behind.chain(parts).filter(move |(text, apart)| *apart || begins_with_harm(text)).map(|(text, _)| text)
 }

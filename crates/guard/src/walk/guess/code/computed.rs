@@ -80,7 +80,10 @@ pub(super) fn calls_of<'c>(code: &'c str, names: &'c [&str]) -> impl Iterator<It
 
 /// Code with strings that stand in a list to be joined written as one: `''.join(['r', 'm'])`.
 pub(super) fn joined_lists(code: &str) -> Option<String> {
+    if !code.contains("join(") {
+        return None;
+    }
     let joined =
         ["', '", "','", "\", \"", "\",\""].iter().fold(code.to_owned(), |code, between| code.replace(between, ""));
-    (code.contains("join(") && joined.len() < code.len()).then_some(joined)
+    (joined.len() < code.len()).then_some(joined)
 }
