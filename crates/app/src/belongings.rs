@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_protocol::{Code, Hook, Rules};
+use ollm_protocol::{Code, Hook};
 
 use crate::error::AppError;
 
@@ -22,16 +22,6 @@ pub fn belongings(hook: &Hook, all: &[Arc<Hook>]) -> Vec<PathBuf> {
     let own = [cases.join(name), cases.join(format!("{name}.event.json"))];
     let own = own.into_iter().filter(|_| is_plain && !has_namesake);
     script.cloned().into_iter().chain(own).filter(|path| path.symlink_metadata().is_ok()).collect()
-}
-
-/// Removes a hook file that no longer declares anything; returns whether it did.
-pub fn remove_empty_file(file: &Path, rules: &Rules) -> Result<bool, AppError> {
-    let (hooks, problems) = ollm_catalog::load_named(file, rules.clone());
-    let is_empty = hooks.is_empty() && problems.is_empty();
-    if is_empty {
-        remove_belongings(&[file.to_owned()])?;
-    }
-    Ok(is_empty)
 }
 
 /// Removes the files that belong to a hook; for a link, only the link.

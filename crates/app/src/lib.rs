@@ -61,7 +61,7 @@ pub use app::{
 };
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
-pub use belongings::{belongings, remove_belongings, remove_empty_file};
+pub use belongings::{belongings, remove_belongings};
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::AppError;

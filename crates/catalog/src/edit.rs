@@ -24,7 +24,7 @@ mod disk;
 mod place;
 
 pub use convert::convert;
-pub use disk::{Change, Owner, append, change, rewrite};
+pub use disk::{Change, Changed, Owner, append, change, rewrite};
 use place::HookPlace;
 
 /// Why a hook file was not changed.

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::action::ActionType;
+use ollm_protocol::hook::key::{HOOK_KEYS, HookKey};
 use ollm_protocol::{Code, Hook, HookSpec, Layer, Origin, Rules, Source};
 use ollm_store::FileError;
 use serde_json::{Map, Value};
 
 use super::{EditError, LARGEST_FILE, add, remove, set, unset};
-use crate::entry::meant;
+use crate::entry::{canonical, meant};
 use crate::file::{Finding, Syntax};
 use crate::format::{Context, Form, HookCollector, Ids, agent, take};
 use crate::node::{Cursor, Node, Spot};
@@ -27,6 +28,17 @@ pub enum Change<'a> {
     Unset(&'a str),
 }
 
+/// What a change did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Whether the file was written or removed.
+    pub is_changed: bool,
+    /// Whether the file was removed, because it held nothing else.
+    pub is_removed: bool,
+    /// The keys to remove that the hook did not set.
+    pub missing: Vec<String>,
+}
+
 /// The owner of a file, and the rules for its hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
@@ -41,26 +53,51 @@ pub struct Owner<'a> {
 /// Changes a loaded hook in the file that declares it.
 ///
 /// The file is read again under the lock. The loaded hook must still be there unchanged, and the changed file must
-/// load. Otherwise the file stays unchanged. Removing the only hook of a one-hook file removes the file.
-pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), EditError> {
+/// load. Otherwise the file stays unchanged. A file that holds nothing more is removed.
+pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<Changed, EditError> {
     let spec = &hook.spec;
     let path = &spec.origin.file;
     let file = DeclaredFile::of(hook, rules);
-    rewrite(path, |text| {
-        let before = file.read(text)?;
-        let which = before.which(hook).ok_or(EditError::Changed)?;
-        if changes.contains(&Change::Remove) && before.single {
+    let mut done = Changed::default();
+    rewrite(path, |before| {
+        let reading = file.read(before)?;
+        let which = reading.which(hook).ok_or(EditError::Changed)?;
+        let removes = changes.contains(&Change::Remove);
+        let text = match changes {
+            _ if removes && reading.single => String::new(),
+            changes => changes.iter().try_fold(before.to_owned(), |text, change| match change {
+                Change::Remove => remove(&text, file.syntax, which),
+                Change::Set(key, value) => set(&text, file.syntax, which, key, value),
+                Change::Unset(key) => {
+                    let without = unset(&text, file.syntax, which, key)?;
+                    if without == text {
+                        done.missing.push(known(key)?);
+                    }
+                    Ok(without)
+                }
+            })?,
+        };
+        done.is_changed = text != before;
+        done.is_removed = removes && file.is_empty(&text)?;
+        if done.is_removed {
             fs::remove_file(path).map_err(|source| FileError::Io { doing: "remove", path: path.clone(), source })?;
             return Ok(None);
         }
-        let text = changes.iter().try_fold(text.to_owned(), |text, change| match change {
-            Change::Remove => remove(&text, file.syntax, which),
-            Change::Set(key, value) => set(&text, file.syntax, which, key, value),
-            Change::Unset(key) => unset(&text, file.syntax, which, key),
-        })?;
-        file.check(&text, &before.faults)?;
-        Ok(Some(text))
-    })
+        file.check(&text, &reading.faults)?;
+        Ok(Some(text).filter(|_| done.is_changed))
+    })?;
+    Ok(done)
+}
+
+/// A key that a hook may have.
+fn known(key: &str) -> Result<String, EditError> {
+    let first = key.split('.').next().unwrap_or(key);
+    let keys = action_keys();
+    if HookKey::find(first).is_some() || keys.contains(&canonical(first).as_ref()) {
+        return Ok(key.to_owned());
+    }
+    let known: Vec<&str> = HOOK_KEYS.iter().map(|row| row.name).chain(keys).collect();
+    Err(EditError::Unknown { key: key.to_owned(), help: meant(first, &known) })
 }
 
 /// Adds a hook to a file, which is created if it is missing. The resulting text is checked first.
@@ -154,6 +191,23 @@ impl<'a> DeclaredFile<'a> {
         let single = matches!(Form::of(&cursor), Some(Form::Modern | Form::WhenThen));
         let places = super::HookPlace::all(&cursor).into_iter().map(|place| place.entry).collect();
         Ok(Reading { hooks, faults: Faults::of(&findings), single, places })
+    }
+
+    /// Whether a text without hooks says nothing else. Another tool's settings file is never empty.
+    fn is_empty(&self, text: &str) -> Result<bool, EditError> {
+        let is_json = serde_json::from_str::<Value>(text).is_ok();
+        let may_have_comments = !is_json && ["#", "//", "/*"].iter().any(|mark| text.contains(mark));
+        let says_nothing = |node: &Node| match node {
+            Node::Map(entries) => entries.iter().all(|(_, value)| value.is_nothing()),
+            node => node.is_nothing(),
+        };
+        let is_empty = match super::read(text, self.syntax)?.root() {
+            Node::Map(entries) => {
+                entries.iter().all(|(key, value)| matches!(&**key, "$schema" | "version") || says_nothing(value))
+            }
+            root => root.is_nothing(),
+        };
+        Ok(is_empty && !may_have_comments && !self.settings)
     }
 
     /// Refuses a text with an error or an unknown key that was not there before.

@@ -281,11 +281,42 @@ fn a_loaded_hook_is_changed_in_its_file() {
         edit::change(hook, &Rules::default(), &[Change::Remove]).unwrap();
         let left = world.hooks().iter().filter(|hook| hook.spec.origin.file == file).count();
         assert_eq!(left, usize::from(path.ends_with("yaml")), "{path}");
-        assert_eq!(file.exists(), !path.ends_with("kiro.hook"), "{path}");
+        let is_empty = path.ends_with("kiro.hook") || path.ends_with("x.json");
+        assert_eq!(file.exists(), !is_empty, "{path}");
         if file.exists() {
             fs::remove_file(file).unwrap();
         }
     }
+}
+
+#[test]
+fn a_file_goes_with_its_last_hook_unless_it_holds_something_else() {
+    let world = World::new();
+    for (name, text, goes) in [
+        ("a.json", "{\"hooks\": {\"before_tool\": [{\"command\": \"npx\"}]}}", true),
+        ("a.json", "{\"version\": 1, \"hooks\": {\"before_tool\": [{\"command\": \"npx\"}]}}", true),
+        ("a.yaml", "hooks:\n  before_tool:\n    - command: npx\n", true),
+        ("a.json", "// my notes\n{\"hooks\": {\"before_tool\": [{\"command\": \"npx\"}]}}", false),
+        ("a.yaml", "# my notes\nhooks:\n  before_tool:\n    - command: npx\n", false),
+        ("a.json", "{\"name\": \"mine\", \"hooks\": {\"before_tool\": [{\"command\": \"npx\"}]}}", false),
+    ] {
+        let file = world.write(&format!("home/.ollm/hooks/{name}"), text);
+        let changed = edit::change(&world.hook(), &Rules::default(), &[Change::Remove]).unwrap();
+        assert_eq!((changed.is_changed, changed.is_removed, file.exists()), (true, goes, !goes), "{text}");
+        let _ = fs::remove_file(file);
+    }
+}
+
+#[test]
+fn a_key_that_is_not_there_cannot_be_taken_away_and_is_named() {
+    let world = World::new();
+    let file = world.entry(r#"{"name": "n", "command": "npx"}"#);
+    let before = fs::read(&file).unwrap();
+    let changed = edit::change(&world.hook(), &Rules::default(), &[Change::Unset("timeout")]).unwrap();
+    assert_eq!((changed.is_changed, changed.missing), (false, vec!["timeout".to_owned()]));
+    let error = edit::change(&world.hook(), &Rules::default(), &[Change::Unset("timeot")]).unwrap_err();
+    assert_eq!(error.to_string(), "a hook has no key `timeot`");
+    assert_eq!(fs::read(&file).unwrap(), before);
 }
 
 #[test]

@@ -139,6 +139,11 @@ fn keys_are_set_and_taken_away_all_or_none() {
     assert!(after.contains("// what others rely on") && !after.contains("priority"), "{after}");
     let shown = lab.run(&["hook", "show", "guard", "--json"]).answer();
     assert_eq!((&shown["timeoutMs"], &shown["matcher"]), (&json!(5000.0), &json!("shell|write_*")));
+    let ran = lab.run(&["hook", "edit", "guard", "--unset", "priority"]);
+    assert!(ran.code == 0 && ran.stdout.ends_with("guard.json stays as it was\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "ollm: `user:guard.json:before_tool:guard` does not set `priority`\n");
+    let told = lab.run(&["hook", "edit", "guard", "--unset", "priority", "--json"]).answer();
+    assert_eq!((&told["changed"], read(&lab, "guard.json")), (&json!([]), after));
 }
 
 #[test]
@@ -287,6 +292,8 @@ fn an_unknown_key_that_is_there_hinders_no_change_and_can_be_taken_away() {
     assert_eq!(lab.run(&["hook", "edit", "guard", "timeout=5000"]).code, 0);
     let ran = lab.run(&["hook", "edit", "guard", "--unset", "tmeout"]);
     assert_eq!((ran.code, read(&lab, "guard.yaml").contains("tmeout")), (0, false), "{ran:?}");
+    let ran = lab.run(&["hook", "edit", "guard", "--unset", "tmeout"]);
+    assert!(ran.code == 64 && ran.stderr.ends_with("hint: did you mean `timeout`?\n"), "{ran:?}");
 }
 
 #[test]

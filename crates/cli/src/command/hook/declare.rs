@@ -97,7 +97,13 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     let assigned = arguments.set.iter().map(|assignment| assigned(assignment)).collect::<Result<Vec<_>, _>>()?;
     let set = assigned.iter().map(|(key, value)| Change::Set(key, value));
     let changes: Vec<Change<'_>> = set.chain(arguments.unset.iter().map(|key| Change::Unset(key))).collect();
-    edit::change(&hook, &app.rules, &changes).map_err(|error| unchanged(path, &error))?;
+    let done = edit::change(&hook, &app.rules, &changes).map_err(|error| unchanged(path, &error))?;
+    for key in &done.missing {
+        output.tell(&format!("`{}` does not set `{key}`", hook.id()));
+    }
+    if !done.is_changed {
+        return output.line(&format!("{} stays as it was", path.display()));
+    }
     for problem in news(path, &app.problems, context)? {
         output.problem(&problem);
     }

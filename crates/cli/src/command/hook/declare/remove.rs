@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ollm_app::{App, AppContext, belongings, remove_belongings, remove_empty_file};
+use ollm_app::{App, AppContext, belongings, remove_belongings};
 use ollm_catalog::edit;
 use ollm_catalog::edit::Change;
 use ollm_protocol::Hook;
@@ -28,17 +28,17 @@ pub(in crate::command::hook) fn run(
         let path = &hook.spec.origin.file;
         let own = belongings(&hook, &app.hooks());
         let with_files = wanted(&hook, &own, arguments, output.asker())?;
-        edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
+        let changed = edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
         output.changed(json!({"hook": hook.id(), "removedFrom": path.to_string_lossy()}));
         output.line(&one_line(&format!("{} was removed from {}", hook.id(), path.display())))?;
         if with_files {
             remove_belongings(&own)?;
-            let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());
-            for path in own.iter().chain(&emptied) {
-                output.line(&one_line(&format!("removed {}", path.display())))?;
-            }
         } else if !own.is_empty() {
             output.tell(&one_line(&format!("left where they are: {}", shown(&own))));
+        }
+        let emptied = changed.is_removed.then_some(path);
+        for path in own.iter().filter(|_| with_files).chain(emptied) {
+            output.line(&one_line(&format!("removed {}", path.display())))?;
         }
     }
     Ok(OK)
