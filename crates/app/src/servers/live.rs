@@ -58,7 +58,7 @@ impl LiveServers {
         for problem in problems {
             notices.tell(&problem.to_string());
         }
-        chosen.iter().filter_map(|known| known.download_note()).for_each(|note| notices.tell(&note));
+        chosen.iter().filter_map(|known| known.download_note(servers.context)).for_each(|note| notices.tell(&note));
         Ok(LiveServers { server_set, news, questions, cancel: cancel.clone() })
     }
 

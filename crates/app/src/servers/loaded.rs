@@ -82,7 +82,7 @@ impl LoadedServers {
         for known in &servers.all {
             let Some((code, why)) = servers.obstacle(known) else {
                 // Lazy servers are started when a caller waits for them.
-                opened.notes.extend(known.download_note().filter(|_| known.spec.lazy == Some(false)));
+                opened.notes.extend(known.download_note(servers.context).filter(|_| known.spec.lazy == Some(false)));
                 able.push(known);
                 continue;
             };

@@ -13,7 +13,7 @@ use ollm_protocol::{LimitsSpec, Source};
 use ollm_store::looks_secret;
 use ollm_trust::{ProgramBox, Refusal, RefusalReason, Trusted, fetches_packages};
 
-use super::{BundleContext, DeclaredServer, Servers};
+use super::{BundleContext, DeclaredServer, Servers, last_failures};
 use crate::app_context::AppContext;
 
 /// How long a server's first answer may take if it must be downloaded first.
@@ -74,20 +74,25 @@ impl DeclaredServer {
     /// How long its first answer may take, if its declaration does not say so.
     fn patience(&self, servers: &Servers<'_>) -> Duration {
         let usual = servers.settings.connection_timeout;
-        if self.may_download() { usual.max(DOWNLOAD) } else { usual }
+        if self.may_download(servers.context) { usual.max(DOWNLOAD) } else { usual }
     }
 
-    /// Whether it may have to be downloaded first: its program downloads packages, and its tools are not known yet.
-    fn may_download(&self) -> bool {
+    /// Whether it may have to be downloaded first: its program downloads packages, and its tools are not known yet, or
+    /// it failed the last time.
+    fn may_download(&self, context: &AppContext) -> bool {
         let Address::Command { command, .. } = &self.spec.address else { return false };
-        self.cached.is_none() && self.spec.timeout.is_none() && fetches_packages(command)
+        self.spec.timeout.is_none() && fetches_packages(command) && (self.cached.is_none() || self.has_failed(context))
     }
 
-    /// A note for the person before its first start.
-    pub fn download_note(&self) -> Option<String> {
+    fn has_failed(&self, context: &AppContext) -> bool {
+        self.key.is_some_and(|key| last_failures(context).contains_key(&key.to_string()))
+    }
+
+    /// A note for the person before a start that may take long.
+    pub fn download_note(&self, context: &AppContext) -> Option<String> {
         let Address::Command { command, .. } = &self.spec.address else { return None };
         let minutes = DOWNLOAD.as_secs() / 60;
-        self.may_download().then(|| {
+        self.may_download(context).then(|| {
             format!("{}: `{command}` may have to download it first; it has {minutes} minutes", self.spec.label())
         })
     }

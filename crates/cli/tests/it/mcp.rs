@@ -318,6 +318,10 @@ fn a_server_that_may_have_to_be_downloaded_has_longer_for_its_first_answer_and_t
     assert_eq!((fetched.code, text_of(&fetched)), (0, "hi".to_owned()), "{fetched:?}");
     assert!(fetched.stderr.contains("may have to download it first; it has 2 minutes"), "{fetched:?}");
     assert_ne!(lab.run(&["mcp", "call", "slow", "echo", "text=hi"]).code, 0, "it has no time at all");
+    let again = || lab.run(&["mcp", "call", "fetched", "echo", "text=hi"]);
+    assert_ne!(again().code, 0, "what is known needs no download");
+    let once_more = again();
+    assert!(once_more.code == 0 && once_more.stderr.contains("it has 2 minutes"), "{once_more:?}");
 }
 
 #[test]
