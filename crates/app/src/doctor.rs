@@ -407,13 +407,25 @@ fn hooks(app: &App, found: &mut Examination) {
     let (on, off): (Vec<_>, Vec<_>) = own.partition(|hook| hook.spec.enabled && hook.off.is_none());
     found.saw(Area::Hooks, format!("{} on, {} off", on.len(), off.len()));
     let mut faulty = BTreeSet::new();
+    // What keeps several hooks from running is reported once.
+    let mut kept: Vec<(String, Vec<&Arc<Hook>>)> = Vec::new();
     for hook in on {
         if let Some(why) = why_not(hook, app) {
-            let (what, way_out) = parted(&format!("`{}` {why}", hook.id()));
-            let way_out = with_command(installing(hook, way_out, app.context()), &mending(hook), app.context());
-            found.fault(Code::DoesNotRun, Area::Hooks, what, Some(way_out));
             faulty.insert(hook.id().to_owned());
+            match kept.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, hooks)) => hooks.push(hook),
+                None => kept.push((why, vec![hook])),
+            }
         }
+    }
+    for (why, hooks) in kept {
+        let Some((hook, others)) = hooks.split_first() else { continue };
+        let (what, way_out) = parted(&format!("`{}` {why}", hook.id()));
+        let way_out = installing(hook, &what, way_out, app.context());
+        let way_out = with_command(way_out, &mending(hook), app.context());
+        let others: Vec<_> = others.iter().map(|other| format!("`{}`", other.id())).collect();
+        let also = if others.is_empty() { String::new() } else { format!(" (also {})", others.join(", ")) };
+        found.fault(Code::DoesNotRun, Area::Hooks, what + &also, Some(way_out));
     }
     // The reason why a hook does not work is reported once.
     for failing in trace::failing(app).into_iter().filter(|failing| !faulty.contains(&failing.id)) {
@@ -442,24 +454,28 @@ fn mending(hook: &Hook) -> Remedy {
 }
 
 /// The remedy, with how to install the first program that a hook lacks.
-fn installing(hook: &Hook, way_out: Option<String>, context: &AppContext) -> Option<String> {
+fn installing(hook: &Hook, what: &str, way_out: Option<String>, context: &AppContext) -> Option<String> {
     let program = match hook.spec.action.needs() {
         Needs::Program { program, .. } => Some(program),
         _ => None,
     };
     let needed = program.into_iter().chain(hook.spec.requires.commands.iter().map(String::as_str));
-    with_installation(needed, way_out, context)
+    with_installation(needed, what, way_out, context)
 }
 
+/// The remedy, or how to install the first of these programs that is missing, if that is what was reported.
 fn with_installation<'n>(
     mut needed: impl Iterator<Item = &'n str>,
+    what: &str,
     way_out: Option<String>,
     context: &AppContext,
 ) -> Option<String> {
     let path = context.search_path().unwrap_or_default();
     let is_told = way_out.as_deref().is_some_and(|way_out| way_out.contains("`ollm "));
     match needed.find(|name| !name.contains('/') && find_program(name, path).is_none()) {
-        Some(missing) if !is_told => Some(context.tell(&Remedy::InstallProgram(missing.to_owned()))),
+        Some(missing) if !is_told && what.contains(&format!("`{missing}`")) => {
+            Some(context.tell(&Remedy::InstallProgram(missing.to_owned())))
+        }
         _ => way_out,
     }
 }
@@ -504,7 +520,7 @@ fn look_at_servers(servers: &Servers<'_>, context: &AppContext, found: &mut Exam
                 Address::Command { command, .. } => Some(command.as_str()),
                 Address::Url { .. } => None,
             };
-            let way_out = with_installation(program.into_iter(), way_out, context);
+            let way_out = with_installation(program.into_iter(), &what, way_out, context);
             let file = Remedy::OpenFile { file: known.spec.origin.file.clone(), line: known.spec.origin.line };
             found.fault(code, Area::Servers, what, Some(with_command(way_out, &file, context)));
         }

@@ -1,6 +1,7 @@
 //! What `ollm doctor` finds, and that it finds nothing where everything works.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -93,6 +94,21 @@ fn whatever_is_not_as_it_was_meant_counts_and_names_its_command() {
     ] {
         assert!(all.contains(command), "{command}: {:#}", ran.answer());
     }
+}
+
+#[test]
+fn what_keeps_several_hooks_from_running_is_told_once_with_its_own_way_out() {
+    let lab = Lab::with_default_boxes();
+    let entries = ["one", "two"].map(|name| json!({"name": name, "command": "uvx", "args": [name]}));
+    lab.user("both.json", json!({"hooks": {"before_tool": entries}}).to_string());
+    let folder = lab.home.join(".ollm/hooks");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let ran = lab.set("PATH", "/nowhere").run(&["doctor", "--json"]);
+    let told: Vec<_> = faults(&ran).into_iter().filter(|fault| fault["code"] == "C024").collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let (what, help) = (told[0]["what"].as_str().unwrap(), told[0]["help"].as_str().unwrap());
+    assert!(what.contains("is writable by others") && what.ends_with("(also `user:both.json:before_tool:two`)"));
+    assert!(help.starts_with("`chmod go-w ") && !help.contains("install"), "{help}");
 }
 
 #[test]
