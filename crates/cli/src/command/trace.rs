@@ -103,7 +103,7 @@ impl<'a> Kept<'a> {
             output.tell(&format!("only the newest {MOST} events are looked at; --since and --until choose others"));
         }
         if !any && number > 0 {
-            self.nothing(output);
+            self.nothing(records.left_out(), output);
             return Ok(None);
         }
         found.reverse();
@@ -124,10 +124,12 @@ impl<'a> Kept<'a> {
         Ok(found)
     }
 
-    fn nothing(&self, output: &mut Output) -> u8 {
+    /// Reports why there is no event to show.
+    fn nothing(&self, left_out: LeftOut, output: &mut Output) -> u8 {
         output.tell(match (self.context.own_home(), self.settings.enabled) {
             (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
             (_, false) => "there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off",
+            _ if left_out != LeftOut::default() => "nothing else is in the trace",
             _ => "there is no trace yet; every event that passes through hooks leaves one",
         });
         FINDING
@@ -168,7 +170,7 @@ fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Ou
             output.tell("there is no session yet, only tests of connections");
             Ok(FINDING)
         }
-        _ => Ok(kept.nothing(output)),
+        _ => Ok(kept.nothing(records.left_out(), output)),
     }
 }
 
@@ -241,7 +243,9 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
     if format == Format::Json {
         output.stream_json();
     }
-    let Some(log) = trace_log(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
+    let Some(log) = trace_log(kept.context, &kept.settings) else {
+        return Ok(kept.nothing(LeftOut::default(), output));
+    };
     let follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
     hand_on(follower, |records, has_gap| {

@@ -107,6 +107,20 @@ fn without_a_trace_there_is_nothing_to_show() {
     assert_eq!((all.code, all.stdout.as_str()), (0, "[]\n"));
 }
 
+#[test]
+fn a_trace_of_which_nothing_can_be_read_is_not_called_missing() {
+    let lab = Lab::new();
+    let folder = lab.home.join(".ollm/trace");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("trace.jsonl"), "{\"version\":99}\n").unwrap();
+    let told = "ollm: one line of the trace is left out: it comes from a newer ollm\n\
+                ollm: nothing else is in the trace\n";
+    for arguments in [&["trace"][..], &["trace", "last"]] {
+        let ran = lab.run(arguments);
+        assert_eq!((ran.code, ran.stderr.as_str()), (1, told));
+    }
+}
+
 /// The events that `trace list` shows, in its order.
 fn listed(lab: &Lab, arguments: &[&str]) -> Vec<String> {
     let ran = lab.run(&[&["trace", "list", "--json"], arguments].concat());
