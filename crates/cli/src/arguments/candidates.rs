@@ -13,7 +13,7 @@ use ollm_app::trace::{Record, Records, trace_log};
 use ollm_app::{App, AppContext};
 use ollm_catalog::KEYS;
 use ollm_protocol::dialect::AGENTS;
-use ollm_protocol::{Code, EventKind};
+use ollm_protocol::{Code, EventKind, Hook};
 
 use super::command_line;
 use crate::command::skill::skill_id;
@@ -123,9 +123,13 @@ fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandida
         NameSource::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
         NameSource::Hooks => {
             let Ok(app) = App::load(context) else { return Vec::new() };
-            let id =
-                |hook: &ollm_protocol::Hook| named(hook.id(), hook.spec.description.as_deref().unwrap_or_default());
-            app.engine.registry.all().iter().flat_map(|(_, hooks)| hooks).map(|hook| id(hook)).collect()
+            let hooks = app.hooks();
+            let help = |hook: &Hook| hook.spec.description.clone().unwrap_or_default();
+            // A shell offers what begins with the typed text: a name that no other hook has, or an id.
+            let is_alone =
+                |hook: &&Arc<Hook>| hooks.iter().filter(|other| other.spec.name == hook.spec.name).count() == 1;
+            let alone = hooks.iter().filter(is_alone).map(|hook| named(&hook.spec.name, &help(hook)));
+            alone.chain(hooks.iter().map(|hook| named(hook.id(), &help(hook)))).collect()
         }
         NameSource::Extensions => {
             let Ok(app) = App::load(context) else { return Vec::new() };

@@ -300,6 +300,7 @@ fn a_shell_completes_the_names_of_what_there_is() {
         lab.run(&["hook", "run", "before_tool", "--data", data]).answer()["traceId"].as_str().unwrap().to_owned();
     for (words, offered) in [
         (&["hook", "show", ""][..], "user:guard.json:before_tool:guard"),
+        (&["hook", "show", "gu"], "guard"),
         (&["explain", "user"], "user:guard.json:before_tool:guard"),
         (&["explain", "before_t"], "before_tool"),
         (&["trace", "--session", ""], "talk-1"),
