@@ -6,6 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::text::{indented, width_of};
 use super::theme::Theme;
 
 /// Text nested deeper is shown without further indentation.
@@ -34,14 +35,19 @@ pub(crate) fn blocks(text: &str) -> impl Iterator<Item = (usize, Option<&str>)> 
     })
 }
 
-/// Markdown as lines.
-pub(crate) fn lines(text: &str, theme: &Theme) -> Vec<Line<'static>> {
+/// Markdown as rows of this width; the continued rows of an item or a quotation begin below its text.
+pub(crate) fn rows(text: &str, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    indented(&lines(text, theme), width)
+}
+
+/// Markdown as lines, each with the column in which its text begins.
+fn lines(text: &str, theme: &Theme) -> Vec<(Line<'static>, usize)> {
     let mut writer = Writer::new(theme);
     for event in Parser::new_ext(text, DIALECT) {
         writer.take(event);
     }
     writer.end_line();
-    while writer.lines.last().is_some_and(|line| line.width() == 0) {
+    while writer.lines.last().is_some_and(|(line, _)| line.width() == 0) {
         writer.lines.pop();
     }
     writer.lines
@@ -49,8 +55,10 @@ pub(crate) fn lines(text: &str, theme: &Theme) -> Vec<Line<'static>> {
 
 struct Writer<'t> {
     theme: &'t Theme,
-    lines: Vec<Line<'static>>,
+    lines: Vec<(Line<'static>, usize)>,
     spans: Vec<Span<'static>>,
+    /// The column in which the text of the present line begins.
+    column: usize,
     style: Vec<Style>,
     /// The lists that are open, with the next number of each.
     lists: Vec<Option<u64>>,
@@ -68,6 +76,7 @@ impl<'t> Writer<'t> {
             theme,
             lines: Vec::new(),
             spans: Vec::new(),
+            column: 0,
             style: Vec::new(),
             lists: Vec::new(),
             quotes: 0,
@@ -211,6 +220,7 @@ impl<'t> Writer<'t> {
             // The further lines of an item are aligned with its text.
             let indent = if mark.is_none() && !self.lists.is_empty() { "  " } else { "" };
             let before = format!("{quote}{}{indent}{}", "  ".repeat(depth), mark.unwrap_or_default());
+            self.column = width_of(&before);
             if !before.is_empty() {
                 self.spans.push(Span::styled(before, self.theme.faint));
             }
@@ -220,15 +230,15 @@ impl<'t> Writer<'t> {
 
     fn end_line(&mut self) {
         if !self.spans.is_empty() {
-            self.lines.push(Line::from(std::mem::take(&mut self.spans)));
+            self.lines.push((Line::from(std::mem::take(&mut self.spans)), self.column));
         }
     }
 
     /// A blank line follows a block.
     fn end_block(&mut self) {
         self.end_line();
-        if self.lines.last().is_some_and(|line| line.width() > 0) {
-            self.lines.push(Line::default());
+        if self.lines.last().is_some_and(|(line, _)| line.width() > 0) {
+            self.lines.push((Line::default(), 0));
         }
     }
 }
@@ -238,7 +248,21 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Vec<String> {
-        lines(text, &Theme::new(true)).iter().map(ToString::to_string).collect()
+        lines(text, &Theme::new(true)).iter().map(|(line, _)| line.to_string()).collect()
+    }
+
+    #[test]
+    fn the_continued_rows_of_an_item_begin_below_its_text() {
+        let rows = |text: &str, width| -> Vec<String> {
+            rows(text, &Theme::new(true), width).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            rows("- one two three\n  - four five six\n\n12. seven eight nine", 12),
+            ["• one two", "  three", "  • four", "    five six", "", "12. seven", "    eight", "    nine"]
+        );
+        assert_eq!(rows("> one two three", 10), ["│ one two", "  three"]);
+        assert_eq!(rows("one two three", 8), ["one two", "three"]);
+        assert_eq!(rows("- one two", 3), ["•", "one", "two"], "there is no room beside the mark");
     }
 
     #[test]

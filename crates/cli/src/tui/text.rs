@@ -58,6 +58,16 @@ pub(crate) fn hanging(lines: &[Line<'_>], width: u16) -> Vec<Line<'static>> {
     rows
 }
 
+/// Lines broken like [`wrapped`]; continued lines begin in the given column of each, if that leaves them half of the row.
+pub(crate) fn indented<'a>(lines: impl IntoIterator<Item = &'a (Line<'a>, usize)>, width: u16) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    let width = usize::from(width.max(1));
+    for (line, column) in lines {
+        wrap(line, width, if *column > width / 2 { 0 } else { *column }, &mut rows);
+    }
+    rows
+}
+
 fn wrap(line: &Line<'_>, width: usize, hang: usize, rows: &mut Vec<Line<'static>>) {
     // The screen is drawn by these cells; a sum over characters could differ and cut off the end of a row.
     let cells: Vec<StyledGrapheme<'_>> = line.styled_graphemes(Style::new()).collect();

@@ -55,7 +55,7 @@ impl Entry {
             let indented = width.saturating_sub(2);
             self.rows = match self.speaker {
                 Speaker::You => marked("> ", theme.title, &wrapped(&plain(&self.text, theme.title), indented)),
-                Speaker::Model => wrapped(&markdown::lines(&self.text, theme), width),
+                Speaker::Model => markdown::rows(&self.text, theme, width),
                 Speaker::Thought => marked("┆ ", theme.faint, &wrapped(&plain(&self.text, theme.faint), indented)),
                 Speaker::Note => marked("· ", theme.faint, &wrapped(&plain(&self.text, theme.faint), indented)),
                 Speaker::Failure => marked("! ", theme.bad, &wrapped(&plain(&self.text, theme.bad), indented)),
@@ -275,7 +275,7 @@ mod tests {
 
     /// What the text looks like as a whole.
     fn whole(text: &str) -> Vec<String> {
-        wrapped(&markdown::lines(text, &Theme::new(false)), 40).iter().map(ToString::to_string).collect()
+        markdown::rows(text, &Theme::new(false), 40).iter().map(ToString::to_string).collect()
     }
 
     fn block() -> impl Strategy<Value = String> {
