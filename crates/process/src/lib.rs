@@ -82,12 +82,12 @@ pub use clock::after;
 pub use error::{SpawnError, Stage};
 pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
-pub use process_box::{BoxAccess, BoxError, BoxMeans, BoxNetwork, BoxRules, BoxWatch, ProcessBox, WatchedAccess};
-pub use setup::ProcessSetup;
-pub use spared::SparedChild;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[doc(hidden)]
 pub use libm as math;
+pub use process_box::{BoxAccess, BoxError, BoxMeans, BoxNetwork, BoxRules, BoxWatch, ProcessBox, WatchedAccess};
+pub use setup::ProcessSetup;
+pub use spared::SparedChild;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[doc(hidden)]
 pub use unix::run_program;
