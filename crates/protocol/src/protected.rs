@@ -235,10 +235,10 @@ mod tests {
     fn what_a_variable_of_git_names_is_protected_from_the_folder_on() {
         let named = |name: &'static str, value: &'static str| {
             let variable = move |asked: &str| (asked == name).then(|| value.to_owned());
-            let paths = named_for_git(&variable, Path::new("/work/here")).into_iter();
+            let paths = named_for_git(&variable, Path::new("/srv/here")).into_iter();
             paths.map(|one| (one.path.display().to_string(), one.lock)).collect::<Vec<_>>()
         };
-        for (value, repository) in [("/srv/x.git", "/srv/x.git"), ("../x/./.git", "/work/x/.git")] {
+        for (value, repository) in [("/srv/x.git", "/srv/x.git"), ("../x/./.git", "/srv/x/.git")] {
             for (name, lock) in [("hooks", Lock::Locked), ("commondir", Lock::Locked), ("config", Lock::Compared)] {
                 let wanted = (format!("{repository}/{name}"), lock);
                 assert!(named("GIT_DIR", value).contains(&wanted), "{wanted:?}");
