@@ -16,6 +16,7 @@ mod places;
 mod undone;
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -26,6 +27,7 @@ use ollm_agent::ShellBox;
 use ollm_catalog::Config;
 use ollm_guard::{Lock, Protected};
 use ollm_process::{BoxError, BoxMeans, BoxRules, Children, Job, Outcome, ProcessBox};
+use ollm_protocol::protected::{named_for_git, named_repositories, protected as table};
 use ollm_store::current_uid;
 use serde_json::{Value, json};
 
@@ -38,6 +40,7 @@ use links::{LinkedWay, linked_way};
 use listing::{ListedFolders, ListedStates, Listing};
 use path_tree::{BoxStamp, FileState, FoundPaths, KnownFolders, NodeId, PathTree, WatchedPath};
 use places::Caches;
+pub(crate) use places::account_home;
 use undone::UndoneChanges;
 
 /// How much a box forbids to commands.
@@ -135,7 +138,7 @@ pub struct CommandBox {
     listed: ListedFolders,
     projects: Vec<PathBuf>,
     /// The folders of the repositories that `git` finds in the projects and around them and the home, if they exist.
-    repositories: Vec<PathBuf>,
+    repositories: BTreeSet<PathBuf>,
     /// Our own folder.
     own: PathBuf,
     /// Caches still to be made, for commands that cannot make them.
@@ -192,29 +195,42 @@ impl CommandBox {
         if projects.is_empty() {
             projects.push(context.cwd.clone());
         }
+        let variable = |name: &str| context.variable(name);
         let mut protected = shelter(context).protected();
         protected.extend(places::own_programs(&projects, context));
+        protected.extend(named_for_git(&variable, &context.cwd));
         let is_locked = |one: &&Protected| one.lock == Lock::Locked;
         let open = places::open_sockets(config);
         let decide = protected.iter().filter(|one| one.path.ends_with("commondir"));
-        let repositories: Vec<PathBuf> = decide.filter_map(|one| one.path.parent().map(Path::to_owned)).collect();
+        let repositories: BTreeSet<PathBuf> = decide.filter_map(|one| one.path.parent().map(Path::to_owned)).collect();
+        let named = named_repositories(&variable, &context.cwd);
+        let has_own_place = |path: &&PathBuf| path.ends_with(".git") || named.contains(path);
         // A `.git` file in place of the folder names another repository.
         let (leads, pinned): (Vec<PathBuf>, Vec<PathBuf>) =
-            repositories.iter().filter(|path| path.ends_with(".git")).cloned().partition(|path| path.is_file());
+            repositories.iter().filter(has_own_place).cloned().partition(|path| path.is_file());
         // What is below a folder that is writable as a whole is not held: that would be the home.
         let homes = || context.places.user_home.iter().chain([&context.places.home]);
         let holds_home = |project: &Path| homes().any(|home| home.starts_with(project));
+        // Every commit writes there. What is not compared under this very name stays locked.
+        let linked = places::linked_repositories(&projects).into_iter().chain(named.iter().cloned());
+        let linked = linked.filter(|repository| repositories.contains(repository) && !holds_home(repository));
+        let worked_in: Vec<PathBuf> = projects.iter().cloned().chain(linked).collect();
         let mut rules = BoxRules {
             read_only: protected.iter().filter(is_locked).map(|one| one.path.clone()).chain(leads).collect(),
             pinned,
             hidden: places::hidden_sockets(&open, context),
-            whole: projects.iter().filter(|project| !holds_home(project)).cloned().collect(),
+            whole: worked_in.iter().filter(|folder| !holds_home(folder)).cloned().collect(),
             ..BoxRules::default()
         };
         rules.read_only.extend(places::kernel_settings());
+        let account = places::account_home(context);
+        // These are held and not compared: another session works there.
+        let of_account = account.iter().flat_map(|home| table(Some(home), &[])).filter(|one| one.lock == Lock::Locked);
+        rules.read_only.extend(of_account.map(|one| one.path));
+        let homes: Vec<PathBuf> = context.places.user_home.iter().chain(&account).cloned().collect();
         if policy == BoxPolicy::Strict {
-            rules.secret = places::secrets(context);
-            rules.writable = Some(places::writable(&projects, context));
+            rules.secret = places::secrets(&homes, context);
+            rules.writable = Some(places::writable(&worked_in, context));
         }
         let own = context.places.home.clone();
         let mut watched: Vec<WatchedPath> = protected
@@ -222,7 +238,7 @@ impl CommandBox {
             .map(|one| WatchedPath { whole: one.path != own, path: one.path, lock: one.lock })
             .collect();
         watched.extend(places::declared(&own).map(|path| WatchedPath { path, lock: Lock::Locked, whole: true }));
-        let ssh = context.places.user_home.as_ref().map(|home| home.join(".ssh"));
+        let ssh = homes.iter().map(|home| home.join(".ssh")).collect();
         let listed = ListedFolders { ssh, patterns: places::socket_patterns(&open, context) };
         let caches = Mutex::new(Caches::new(context));
         let (plan, current, known) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -358,7 +374,9 @@ impl CommandBox {
     /// The names by which a program may mention protected paths: relative to the home or the project, else absolute.
     fn names(&self, plan: &BoxPlan) -> Vec<String> {
         let roots: Vec<&Path> = self.projects.iter().map(PathBuf::as_path).chain(self.own.parent()).collect();
-        let locked = plan.rules.read_only.iter();
+        // The explanation is about files of the person.
+        let is_of_kernel = |path: &&PathBuf| places::kernel_settings().any(|setting| setting == **path);
+        let locked = plan.rules.read_only.iter().filter(|path| !is_of_kernel(path));
         let below = locked.map(|path| roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path));
         below.map(|path| path.display().to_string()).filter(|name| !name.is_empty()).collect()
     }
@@ -439,6 +457,15 @@ pub(crate) fn foreign_project(context: &AppContext) -> Option<String> {
     Some(format!("{project} belongs to user {owner}: in the box, commands of root write there only what everybody may"))
 }
 
+/// A warning for a home or a project that other machines or programs change without passing through this kernel.
+pub(crate) fn remote_place(context: &AppContext, is_remote: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let places = context.places.user_home.as_deref().into_iter().chain(context.places.projects());
+    let place = places.into_iter().find(|place| is_remote(place))?.display();
+    Some(format!(
+        "{place} is on a file system of another machine or program: what others change there goes around the box"
+    ))
+}
+
 /// The meaning of a kernel's refusal, in one line. Standard output may contain words of any origin, and Landlock's
 /// errors may have other causes. In both cases the line must also name a protected path.
 fn explanation(outcome: &Outcome, means: Option<BoxMeans>, names: impl FnOnce() -> Vec<String>) -> Option<String> {
@@ -466,9 +493,11 @@ fn explanation(outcome: &Outcome, means: Option<BoxMeans>, names: impl FnOnce() 
     let is_plain = means == Some(BoxMeans::Namespaces) && errors.lines().any(by_means);
     let is_named = || errors.lines().chain(output.lines()).any(|line| by_means(line) && names_any(line));
     (is_plain || is_named()).then(|| {
-        "The box refused a change of a protected file. Protected are settings and hooks of agents, shell start files and \
-         keys. Ask the person to make the change."
-            .to_owned()
+        let of_root = if current_uid() == 0 { ", and for root `/proc` and `/sys`" } else { "" };
+        format!(
+            "The box refused a change of a protected file. Protected are settings and hooks of agents, shell start files and \
+             keys{of_root}. Ask the person to make the change."
+        )
     })
 }
 
@@ -507,6 +536,15 @@ mod tests {
         fs::remove_file(&file).unwrap();
         assert_eq!(run().notes.len(), 1, "what was made anew is moved aside");
         assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_home_or_a_project_of_another_machine_is_told() {
+        let home = PathBuf::from("/home/ada");
+        let context = AppContext::new(Vec::new(), "/srv/project".into(), Some(home));
+        assert_eq!(remote_place(&context, &|_| false), None);
+        let told = remote_place(&context, &|place| place == Path::new("/home/ada"));
+        assert!(told.is_some_and(|told| told.starts_with("/home/ada is on a file system of another machine")));
     }
 
     #[test]

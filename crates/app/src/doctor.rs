@@ -21,6 +21,7 @@ use crate::command_box::{self, BoxStatus, CommandBox};
 use crate::connect::{self, AgentStatus, Link, LinkState, ReachedProgram, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
+use crate::remote_files::is_remote;
 use crate::senders::unsent;
 use crate::servers::Servers;
 use crate::trace;
@@ -320,7 +321,9 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
         BoxStatus::Unavailable(_) | BoxStatus::Off => "by nothing",
     };
     let (name, programs) = (status.name(), of_programs.name());
-    found.saw(Area::Box, format!("{name}, {means}; hooks and servers: {programs}, by {landlock}"));
+    let account = command_box::account_home(context).filter(|_| status != BoxStatus::Off);
+    let also = account.map(|home| format!(", also for what is in {}", home.display())).unwrap_or_default();
+    found.saw(Area::Box, format!("{name}, {means}{also}; hooks and servers: {programs}, by {landlock}"));
     if let Some(note) = status.note() {
         let way_out = match status {
             BoxStatus::Off => context.tell(&Remedy::Configure { key: "agent.box", value: Some("on") }),
@@ -329,6 +332,9 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
         told_of_box(&status, note, way_out, found);
     }
     if let Some(note) = command_box::foreign_project(context).filter(|_| status == BoxStatus::On) {
+        found.note(Area::Box, note, None);
+    }
+    if let Some(note) = command_box::remote_place(context, &is_remote) {
         found.note(Area::Box, note, None);
     }
     let newer = "a newer kernel with Landlock holds all of it; `cat /sys/kernel/security/lsm` shows what this one has";

@@ -42,6 +42,7 @@ mod problems;
 pub mod questions;
 pub mod rehearsal;
 mod reload;
+mod remote_files;
 pub mod replay;
 pub mod scaffold;
 pub mod secrets;

@@ -1,6 +1,6 @@
 //! The table of protected files, agent by agent. `docs/security.md` shows the same table, and a test compares them.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::dialect::AGENTS;
 
@@ -168,9 +168,45 @@ pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
 
 /// The paths of the table that decide what `git` runs in the repository of a folder.
 pub fn of_repository(folder: &Path) -> impl Iterator<Item = Protected> {
+    in_repository(folder.join(".git"))
+}
+
+/// The paths of the table in a repository, whatever its name.
+fn in_repository(repository: PathBuf) -> impl Iterator<Item = Protected> {
     let rows = PROTECTED.iter().flat_map(|row| row.project.iter().map(move |name| (row, name)));
-    let rows = rows.filter(|(_, name)| name.starts_with(".git/"));
-    rows.map(move |(row, name)| Protected { path: folder.join(name), from: row.from, lock: row.lock })
+    let rows = rows.filter_map(|(row, name)| Some((row, name.strip_prefix(".git/")?)));
+    rows.map(move |(row, name)| Protected { path: repository.join(name), from: row.from, lock: row.lock })
+}
+
+/// The folders of the repositories that variables name in place of those that `git` would find.
+pub fn named_repositories(variable: &dyn Fn(&str) -> Option<String>, here: &Path) -> Vec<PathBuf> {
+    let names = ["GIT_DIR", "GIT_COMMON_DIR"].into_iter().filter_map(variable);
+    names.filter(|name| !name.is_empty()).map(|name| tidy(&here.join(name))).collect()
+}
+
+/// The protected paths that variables of `git` name; relative ones are meant from here on.
+pub fn named_for_git(variable: &dyn Fn(&str) -> Option<String>, here: &Path) -> Vec<Protected> {
+    let files = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
+    let files = files.filter(|name| !name.is_empty()).map(|name| tidy(&here.join(name)));
+    // `/dev/null` is a usual value: no settings.
+    let files = files.filter(|path| !path.starts_with("/dev"));
+    let files = files.map(|path| Protected { path, from: From::FileTools, lock: Lock::Locked });
+    named_repositories(variable, here).into_iter().flat_map(in_repository).chain(files).collect()
+}
+
+/// The path without `.` and `..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            part => tidy.push(part),
+        }
+    }
+    tidy
 }
 
 /// The files that zsh reads in the folder of `ZDOTDIR`.
@@ -226,6 +262,23 @@ mod tests {
                 assert!(covers(&project, file), "{}: {file}", agent.name);
             }
         }
+    }
+
+    #[test]
+    fn what_a_variable_of_git_names_is_protected_from_the_folder_on() {
+        let named = |name: &'static str, value: &'static str| {
+            let variable = move |asked: &str| (asked == name).then(|| value.to_owned());
+            let paths = named_for_git(&variable, Path::new("/srv/here")).into_iter();
+            paths.map(|one| (one.path.display().to_string(), one.lock)).collect::<Vec<_>>()
+        };
+        for (value, repository) in [("/srv/x.git", "/srv/x.git"), ("../x/./.git", "/srv/x/.git")] {
+            for (name, lock) in [("hooks", Lock::Locked), ("commondir", Lock::Locked), ("config", Lock::Compared)] {
+                let wanted = (format!("{repository}/{name}"), lock);
+                assert!(named("GIT_DIR", value).contains(&wanted), "{wanted:?}");
+            }
+        }
+        assert_eq!(named("GIT_CONFIG_GLOBAL", "/srv/settings"), [("/srv/settings".to_owned(), Lock::Locked)]);
+        assert_eq!((named("GIT_CONFIG_GLOBAL", "/dev/null"), named("GIT_DIR", "")), (vec![], vec![]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The content of protected files and folders: reads it, puts an earlier one back, and moves a changed one aside.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -42,6 +42,8 @@ pub(super) enum Content {
 #[derive(Debug, Default)]
 pub(super) struct KnownContents {
     files: HashMap<PathBuf, (FileState, Arc<[u8]>)>,
+    /// Each content once: every repository has the same examples of hooks.
+    distinct: HashSet<Arc<[u8]>>,
     bytes: u64,
     /// The same for folders on the way to protected paths.
     pub(super) folders: KnownFolders,
@@ -55,15 +57,32 @@ impl KnownContents {
         (before == state).then(|| Arc::clone(bytes))
     }
 
-    /// Records the content of a settled file, within limits.
-    fn set(&mut self, path: &Path, state: FileState, bytes: Option<&Arc<[u8]>>) {
-        if let Some((_, old)) = self.files.remove(path) {
-            self.bytes -= old.len() as u64;
+    /// Records the content of a file, within limits, and its state if the file is settled. Returns the one content that is
+    /// kept for all files with the same.
+    fn set(&mut self, path: &Path, settled: Option<FileState>, bytes: Arc<[u8]>) -> Arc<[u8]> {
+        self.files.remove(path);
+        let bytes = self.distinct_bytes(bytes);
+        if let Some(state) = settled.filter(|_| self.distinct.contains(&bytes)) {
+            self.files.insert(path.to_owned(), (state, Arc::clone(&bytes)));
         }
-        if let Some(bytes) = bytes.filter(|bytes| self.bytes + bytes.len() as u64 <= MOST.bytes) {
+        bytes
+    }
+
+    fn distinct_bytes(&mut self, bytes: Arc<[u8]>) -> Arc<[u8]> {
+        if let Some(known) = self.distinct.get(&bytes) {
+            return Arc::clone(known);
+        }
+        let is_too_much = |kept: u64| kept + bytes.len() as u64 > MOST.bytes;
+        if is_too_much(self.bytes) {
+            // No file has these any more.
+            self.distinct.retain(|bytes| Arc::strong_count(bytes) > 1);
+            self.bytes = self.distinct.iter().map(|bytes| bytes.len() as u64).sum();
+        }
+        if !is_too_much(self.bytes) {
             self.bytes += bytes.len() as u64;
-            self.files.insert(path.to_owned(), (state, Arc::clone(bytes)));
+            self.distinct.insert(Arc::clone(&bytes));
         }
+        bytes
     }
 }
 
@@ -125,9 +144,7 @@ pub(super) fn content(path: &Path, found: &fs::Metadata, budget: &mut Budget, kn
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
     let Ok(_) = read else { return opaque };
-    let bytes: Arc<[u8]> = bytes.into();
-    known.set(path, state, is_settled(found).then_some(&bytes));
-    Content::File { bytes, mode }
+    Content::File { bytes: known.set(path, is_settled(found).then_some(state), bytes.into()), mode }
 }
 
 /// Restores the earlier content of a path, and moves its present content aside. In a folder that held too much, it does

@@ -14,13 +14,14 @@ use ollm_guard::harmful_git_settings;
 use super::content::{Content, KnownContents, MOST, content, make_writable};
 use super::gitlinks::gitlinks;
 use super::path_tree::file_state;
+use super::places::worktree;
 use super::undone::{Undone, UndoneChanges};
 
 /// The files of a repository that decide which programs git runs in it.
 const DECIDE: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
 /// How many folders are looked at beside the repositories that are known, and how deep names with slashes and submodules of
-/// submodules go.
-const MOST_FOLDERS: usize = 1_000;
+/// submodules go. `git status` itself starts a process for each repository in an index.
+const MOST_FOLDERS: usize = if cfg!(test) { 100 } else { 10_000 };
 const DEEPEST: usize = 8;
 
 /// The deciding files of each repository.
@@ -112,7 +113,8 @@ impl InnerRepositories {
             };
             Some(format!("`{}` decides what `git` runs since this command; {done}", path.display()))
         });
-        let unseen = now.unseen.iter().filter(|folder| !self.before.unseen.contains(folder)).map(|folder| {
+        // What was not looked at may have changed in each command.
+        let unseen = now.unseen.iter().map(|folder| {
             let folder = folder.display();
             format!("`{folder}` holds more than is compared; look at the hooks and settings of repositories in it")
         });
@@ -157,10 +159,7 @@ fn lead(repository: &Path, decides: &BTreeMap<&'static str, Content>, known: &mu
         return Some(repository.join(String::from_utf8_lossy(&bytes).trim_end_matches('\n')));
     }
     let Some(Content::File { bytes, .. }) = decides.get("config") else { return None };
-    let settings = String::from_utf8_lossy(bytes);
-    let tree =
-        settings.lines().find_map(|line| line.trim().strip_prefix("worktree")?.trim_start().strip_prefix('='))?;
-    Some(repository.join(tree.trim().trim_matches('"')).join(".git"))
+    Some(repository.join(worktree(&String::from_utf8_lossy(bytes))?).join(".git"))
 }
 
 /// What is in the place of such a file; a repository in its place is not looked into.

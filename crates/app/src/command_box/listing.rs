@@ -30,7 +30,7 @@ pub(super) struct Listing {
 /// The folders to list.
 #[derive(Debug, Default)]
 pub(super) struct ListedFolders {
-    pub(super) ssh: Option<PathBuf>,
+    pub(super) ssh: Vec<PathBuf>,
     pub(super) patterns: Vec<NamePattern>,
 }
 
@@ -42,7 +42,7 @@ impl ListedFolders {
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let mut paths: Vec<&Path> = self.patterns.iter().map(|pattern| pattern.folder.as_path()).collect();
         paths.dedup();
-        self.ssh.as_deref().into_iter().chain(paths)
+        self.ssh.iter().map(PathBuf::as_path).chain(paths)
     }
 
     /// The present states of the folders; `found` gives the metadata of a path.
@@ -58,7 +58,7 @@ impl ListedFolders {
     /// Lists the folders.
     pub(super) fn list(&self) -> Listing {
         let mut listing = Listing::default();
-        if let Some(ssh) = &self.ssh {
+        for ssh in &self.ssh {
             let mut left = MOST_FILES;
             keys_in(ssh, DEEPEST, &mut left, &mut listing.keys);
         }
@@ -117,7 +117,7 @@ mod tests {
             fs::write(file, text).unwrap();
         }
         let patterns = vec![NamePattern { folder: run.clone(), begin: "nvim.".to_owned() }];
-        let listing = ListedFolders { ssh: Some(ssh.clone()), patterns }.list();
+        let listing = ListedFolders { ssh: vec![ssh.clone()], patterns }.list();
         assert_eq!(listing.keys, [ssh.join("keys/old.pem"), ssh.join("work")]);
         assert_eq!(listing.sockets, [run.join("nvim.1.0")]);
     }

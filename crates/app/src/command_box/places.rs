@@ -1,8 +1,9 @@
 //! Paths that a box handles besides the protected files: sockets that lead out of it, secrets, caches.
 
 use std::env;
-use std::ffi::OsString;
-use std::fs::DirBuilder;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -211,11 +212,27 @@ fn resolved(path: &str, context: &AppContext) -> Option<PathBuf> {
 }
 
 /// Where the kernel is told which programs to run and which to end: all of it is root's, without privileges too, and the groups of
-/// processes that a session manages are their user's.
+/// processes that a session manages are their user's. Whoever writes the files of our own process in `/proc` has the kernel end us
+/// first when memory runs out (`oom_score_adj`); for all other users these are root's.
 pub(super) fn kernel_settings() -> impl Iterator<Item = PathBuf> {
-    let paths: &[&str] =
-        if current_uid() == 0 { &["/proc/sys", "/proc/sysrq-trigger", "/sys"] } else { &["/sys/fs/cgroup"] };
+    let paths: &[&str] = if current_uid() == 0 { &["/proc", "/sys"] } else { &["/sys/fs/cgroup"] };
     paths.iter().map(PathBuf::from)
+}
+
+/// The home of our user, where `HOME` names another folder: `ssh` and login shells read it all the same.
+pub(crate) fn account_home(context: &AppContext) -> Option<PathBuf> {
+    let home = account(&fs::read("/etc/passwd").ok()?, current_uid())?.canonicalize().ok()?;
+    let named = context.places.user_home.as_ref().and_then(|home| home.canonicalize().ok());
+    (home.parent().is_some() && home.is_dir() && named.as_ref() != Some(&home)).then_some(home)
+}
+
+/// The home of a user in the list of users.
+fn account(list: &[u8], user: u32) -> Option<PathBuf> {
+    list.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut fields = line.split(|byte| *byte == b':').skip(2);
+        let id: u32 = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        (id == user).then(|| PathBuf::from(OsStr::from_bytes(fields.nth(2).unwrap_or_default())))
+    })
 }
 
 /// The places where a shell looks for our own program: what stands there runs in its place.
@@ -235,9 +252,48 @@ pub(super) fn declared(own: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The paths that the strict policy hides.
-pub(super) fn secrets(context: &AppContext) -> Vec<PathBuf> {
+pub(super) fn secrets(homes: &[PathBuf], context: &AppContext) -> Vec<PathBuf> {
     let below = |home: &PathBuf| SECRETS.iter().map(|name| home.join(name)).collect::<Vec<_>>();
-    context.places.user_home.iter().flat_map(below).chain([context.places.secrets()]).collect()
+    homes.iter().flat_map(below).chain([context.places.secrets()]).collect()
+}
+
+/// The repositories that the `.git` files of projects lead to: of linked working trees, with what these share, and of submodules. Each
+/// has to name its working tree in turn, or a project could name any folder.
+pub(super) fn linked_repositories(projects: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |path: PathBuf| path.canonicalize().ok();
+    let mut linked = Vec::new();
+    for project in projects {
+        let lead = project.join(".git");
+        let named = short_text(&lead).and_then(|text| Some(project.join(text.strip_prefix("gitdir:")?.trim())));
+        let Some(own) = named.and_then(real) else { continue };
+        let back = match short_text(&own.join("gitdir")) {
+            Some(back) => Some(own.join(back.trim())),
+            None => {
+                worktree(&short_text(&own.join("config")).unwrap_or_default()).map(|tree| own.join(tree).join(".git"))
+            }
+        };
+        if back.and_then(real) != real(lead) {
+            continue;
+        }
+        let shared = short_text(&own.join("commondir")).and_then(|shared| real(own.join(shared.trim())));
+        linked.extend(shared.filter(|shared| own.parent() == Some(&shared.join("worktrees"))));
+        linked.push(own);
+    }
+    linked
+}
+
+/// The working tree that settings of a repository name.
+pub(super) fn worktree(settings: &str) -> Option<&str> {
+    let mut lines = settings.lines();
+    let tree = lines.find_map(|line| line.trim().strip_prefix("worktree")?.trim_start().strip_prefix('='))?;
+    Some(tree.trim().trim_matches('"'))
+}
+
+/// The text of a small file. A command could have put a pipe here, or a link to a file without an end.
+fn short_text(file: &Path) -> Option<String> {
+    const LONGEST: u64 = 64 << 10;
+    let is_small = file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
+    is_small.then(|| fs::read_to_string(file).ok())?
 }
 
 /// The paths that the strict policy leaves writable.
@@ -260,6 +316,40 @@ mod tests {
     fn every_socket_that_the_configuration_names_is_known_here() {
         let names: Vec<&str> = SOCKETS.iter().map(|socket| socket.name).collect();
         assert_eq!(names, ollm_catalog::BOX_SOCKETS);
+    }
+
+    #[test]
+    fn only_a_repository_that_names_its_working_tree_in_turn_is_linked() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), text).unwrap();
+        };
+        write("tree/.git", "gitdir: ../main/.git/worktrees/tree\n");
+        write("main/.git/worktrees/tree/gitdir", "../../../../tree/.git\n");
+        write("main/.git/worktrees/tree/commondir", "../..\n");
+        write("main/sub/.git", "gitdir: ../.git/modules/sub\n");
+        write("main/.git/modules/sub/config", "[core]\n\tworktree = ../../../sub\n");
+        write("home/settings", "");
+        write("evil/.git", "gitdir: ../home\n");
+        write("worse/.git", "gitdir: fake/\n");
+        write("worse/fake/gitdir", "../.git");
+        write("worse/fake/commondir", "../../home");
+        let linked = |project: &str| linked_repositories(&[root.join(project)]);
+        assert_eq!(linked("tree"), [root.join("main/.git"), root.join("main/.git/worktrees/tree")]);
+        assert_eq!(linked("main/sub"), [root.join("main/.git/modules/sub")]);
+        assert_eq!((linked("evil"), linked("worse")), (vec![], vec![root.join("worse/fake")]));
+        assert_eq!(linked("main"), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn the_home_of_a_user_is_the_one_in_the_list_of_users() {
+        let list = b"root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ad\xff:\nbroken\nx:x:7\n";
+        let home = |user| account(list, user).map(|home| home.as_os_str().as_bytes().to_vec());
+        assert_eq!(home(0).as_deref(), Some(&b"/root"[..]));
+        assert_eq!(home(1000).as_deref(), Some(&b"/home/ad\xff"[..]));
+        assert_eq!((home(7).as_deref(), home(8)), (Some(&b""[..]), None));
     }
 
     #[test]

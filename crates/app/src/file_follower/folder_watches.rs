@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use ollm_catalog::StampedPaths;
 
 use crate::notifier::{Notifier, NotifyError};
+use crate::remote_files::is_remote;
 use crate::wake_signal::WakeSignal;
-
-/// File systems that other machines write to without a notice to this one.
-#[cfg(target_os = "linux")]
-const REMOTE: [u32; 7] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x6573_5546, 0x0BD0_0BD0];
 
 /// Every program that starts opens files in this folder, and the system would report each of them. So what appears
 /// directly in it is seen by the next look only.
@@ -79,7 +76,8 @@ impl FolderWatches {
         });
         let mut is_more = false;
         for folder in folders.difference(&self.folders.clone()) {
-            if !is_told_of(folder) {
+            // There the system does not report every change.
+            if is_remote(folder) {
                 return None;
             }
             match self.notifier.watch(folder) {
@@ -125,17 +123,4 @@ fn real_name(path: &Path) -> PathBuf {
 
 fn is_no_entry(error: &notify::Error) -> bool {
     matches!(&error.kind, notify::ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::PermissionDenied)
-}
-
-/// Whether the system reports every change in a folder.
-#[cfg(target_os = "linux")]
-fn is_told_of(folder: &Path) -> bool {
-    let kind = rustix::fs::statfs(folder).ok().and_then(|found| u32::try_from(found.f_type).ok());
-    !kind.is_some_and(|kind| REMOTE.contains(&kind))
-}
-
-/// Whether the system reports every change in a folder.
-#[cfg(not(target_os = "linux"))]
-fn is_told_of(_: &Path) -> bool {
-    true
 }

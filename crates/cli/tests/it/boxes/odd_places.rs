@@ -63,9 +63,42 @@ fn without_proc_the_box_is_weaker_and_says_so_or_does_not_run_the_command() {
     }
     let script = "mount -t tmpfs none /proc; $OLLM box -- sh -c 'echo evil > ~/.bashrc; rm -rf ~/.ollm; true' || true";
     let ran = among_own_mounts(&lab, script);
-    assert!(ran.stderr.contains("`/proc` is not mounted"), "{ran:?}");
+    // Without it nobody can tell root, which this namespace does not know, from another user: nothing runs then.
+    let does_not_run = ran.stderr.contains("nothing runs until it is corrected");
+    assert!(ran.stderr.contains("`/proc` is not mounted") || does_not_run, "{ran:?}");
     for name in ["home/.bashrc", "home/.ollm/config.yaml"] {
         assert_eq!(fs::read_to_string(lab.root.join(name)).unwrap(), CONTENT, "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_home_of_the_account_is_held_where_the_variable_names_another_one() {
+    let lab = guarded();
+    if !namespaces_work() || !is_whole(&lab) {
+        return;
+    }
+    lab.write("account/.bashrc", "mine\n");
+    lab.write("account/.ssh/work", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n");
+    let script = "echo \"root:x:0:0::$PWD/../account:/bin/sh\" > ../passwd; mount --bind ../passwd /etc/passwd
+        $OLLM box -- sh -c 'cd ../account; echo evil > .bashrc; rm -f .ssh/work; echo evil > .ssh/work; mv ../account ../x; echo x > other'
+        $OLLM box --policy strict -- sh -c 'cat ../account/.ssh/work && echo was read'
+        cat ../account/.bashrc; grep -c KEY ../account/.ssh/work; cat ../account/other; $OLLM doctor";
+    let ran = among_own_mounts(&lab, &script.replace("was read'", "was read' || true"));
+    assert!(ran.stdout.starts_with("mine\n1\nx\n"), "{ran:?}");
+    assert!(ran.stdout.contains("also for what is in") && ran.stdout.contains("/account;"), "{ran:?}");
+}
+
+#[test]
+fn a_command_of_root_cannot_choose_which_process_the_kernel_ends_when_memory_runs_out() {
+    let lab = guarded();
+    if !namespaces_work() || !is_whole(&lab) {
+        return;
+    }
+    let script = "$OLLM box -- sh -c 'echo 1000 > /proc/$PPID/oom_score_adj; echo 7 > /proc/$PPID/coredump_filter; echo x > /dev/stdout'";
+    let ran = among_own_mounts(&lab, script);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("x\n", 0), "{ran:?}");
+    for file in ["oom_score_adj", "coredump_filter"] {
+        assert!(ran.stderr.contains(&format!("{file}: Read-only file system")), "{ran:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 
-use super::{NO_NAMESPACES, assert_intact, boxed, guarded, is_whole, without_namespaces};
+use super::{NO_NAMESPACES, assert_intact, boxed, guarded, is_whole, lasting_folder, partial_box, without_namespaces};
 use crate::lab::{Lab, OLLM, Ran};
 
 /// A real repository in place of the project's `.git`, with an identity for commits.
@@ -205,6 +205,59 @@ fn what_git_status_enters_runs_nothing_that_a_command_has_set() {
 }
 
 #[test]
+fn however_many_repositories_an_index_has_each_is_looked_at() {
+    let Some(lab) = scene() else { return };
+    let make = "import os, subprocess
+index = ''
+for n in range(1100):
+    os.makedirs('r%d/.git' % n)
+    open('r%d/.git/HEAD' % n, 'w').write('ref: refs/heads/main\\n')
+    index += '160000 %s 0\\tr%d\\n' % ('1' * 40, n)
+subprocess.run(['git', 'update-index', '--index-info'], input=index, text=True, check=True)";
+    outside(&lab, &format!("git init -q .; python3 -c \"{make}\""));
+    // The names are in their order as text.
+    let ran = shell(
+        &lab,
+        "cd r999/.git; mkdir hooks; echo evil > hooks/post-checkout; git config --file config core.fsmonitor ./evil",
+    );
+    assert_eq!(ran.stderr.matches("decides what `git` runs since this command").count(), 2, "{ran:?}");
+    assert!(!ran.stderr.contains("holds more than is compared"), "{ran:?}");
+    assert!(!lab.project.join("r999/.git/config").exists() && !lab.project.join("r999/.git/hooks").exists());
+}
+
+#[test]
+fn a_repository_that_a_variable_names_runs_nothing_that_a_command_has_set() {
+    let Some(lab) = scene() else { return };
+    outside(&lab, "git init -q --bare --template= ../elsewhere.git");
+    let lab = lab.set("GIT_DIR", "../elsewhere.git").set("GIT_WORK_TREE", ".");
+    lab.write("settings", "[user]\n\tname = a\n\temail = a@b.c\n");
+    let settings = lab.root.join("settings").display().to_string();
+    let lab = lab.set("GIT_CONFIG_GLOBAL", &settings);
+    let ran = shell(&lab, "git config user.x y; echo x > f; git add f; git commit -qm one; git log --oneline | wc -l");
+    assert_eq!((ran.stdout.trim(), ran.stderr.as_str(), ran.code), ("1", "", 0), "{ran:?}");
+    for attack in [
+        "git config core.fsmonitor ./evil",
+        "mkdir $GIT_DIR/hooks; echo evil > $GIT_DIR/hooks/pre-commit",
+        "echo evil > $GIT_DIR/commondir",
+        "mv $GIT_DIR ../x; git init -q --bare evil; git config --file evil/config core.fsmonitor ./evil; mv evil $GIT_DIR",
+        "echo evil > $GIT_CONFIG_GLOBAL",
+    ] {
+        let ran = shell(&lab, &format!("({attack}) || true"));
+        assert!(ran.stderr.contains("protected") || ran.stderr.contains("busy"), "{attack}: {ran:?}");
+        let name = "elsewhere.git";
+        let place = |file: &str| lab.root.join(name).join(file);
+        assert!(!fs::read_to_string(place("config")).unwrap().contains("evil"), "{attack}: {ran:?}");
+        assert!(!place("hooks/pre-commit").exists() && !place("commondir").exists(), "{attack}: {ran:?}");
+        assert!(!fs::read_to_string(&settings).unwrap().contains("evil"), "{attack}: {ran:?}");
+    }
+    let commit = "echo y > f; git commit -qam two; git log --oneline | wc -l; git config core.pager ./evil; echo evil > $GIT_DIR/commondir";
+    if let Some(ran) = without_namespaces(&lab, commit) {
+        assert_eq!((ran.stdout.trim(), ran.stderr.matches("is protected and was").count()), ("2", 2), "{ran:?}");
+        assert!(!lab.root.join("elsewhere.git/commondir").exists(), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_repository_around_the_project_and_in_the_home_runs_nothing_that_a_command_has_set() {
     let Some(lab) = scene() else { return };
     let ran = shell(&lab, "git init -q ~; git init -q ..; git -C ~ config user.x y");
@@ -254,6 +307,34 @@ fn git_works_in_submodules_and_linked_working_trees() {
     crate::lab::finish(command, b"");
     assert_eq!(fs::read_to_string(tree.join(".git")).unwrap(), before);
     assert!(!lab.project.join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_linked_working_tree_takes_commits_in_every_box() {
+    let Some(lab) = scene() else { return };
+    // A temporary folder could be written anyway.
+    let main = tempfile::Builder::new().prefix("ollm-main-").tempdir_in(lasting_folder()).unwrap();
+    let lab = lab.set("MAIN", main.path().to_str().unwrap());
+    outside(&lab, "git init -q $MAIN; git -C $MAIN commit -q --allow-empty -m one; rmdir .git 2> /dev/null || true");
+    outside(&lab, "rm -rf ../project/* ../project/.ollm; git -C $MAIN worktree add -q --force $PWD");
+    let commit =
+        "echo x >> f; git add f; git commit -qm two; echo evil > $MAIN/.git/hooks/pre-commit; echo evil > $MAIN/other
+        git config core.fsmonitor ./evil; true";
+    let log = |count: &str| {
+        let ran = outside(
+            &lab,
+            "git log --oneline | wc -l; test ! -e $MAIN/.git/hooks/pre-commit; ! grep evil $MAIN/.git/config",
+        );
+        assert_eq!(ran.stdout.trim(), count);
+    };
+    let ran = lab.run(&["box", "--policy", "strict", "--", "sh", "-c", commit]);
+    assert!(ran.stderr.contains("/other: Read-only file system"), "{ran:?}");
+    log("2");
+    for (options, count) in [(&[] as &[&str], "3"), (&["--policy", "strict"], "4")] {
+        if partial_box(&lab, options, commit).is_some() {
+            log(count);
+        }
+    }
 }
 
 #[test]
