@@ -87,7 +87,7 @@ pub(crate) struct Variables<'a> {
     pub(crate) separators_change: bool,
     /// Whether variables may be set whose names are not known, so that no value is.
     pub(crate) anything: bool,
-    /// Whether text from elsewhere is run, which may set variables that nothing here sets.
+    /// Whether text from elsewhere is run, which may set variables that nothing here sets behind it.
     pub(crate) sourced: bool,
     /// Whether text in variables may be evaluated: arithmetic, prompts, `${x@P}`.
     pub(crate) evaluates: bool,
@@ -264,7 +264,7 @@ impl<'a> Variables<'a> {
                     self.evaluated(text);
                 }
             }
-            Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
+            Some("source" | ".") => self.run_elsewhere(),
             Some("set" | "shift") => self.positional_change = true,
             Some("test" | "[") => self.evaluates = true,
             Some("read") => {
@@ -343,16 +343,19 @@ impl<'a> Variables<'a> {
         }
     }
 
+    /// Text that is not known runs here, and may give another value to every variable that was set before.
+    fn run_elsewhere(&mut self) {
+        (self.sourced, self.positional_change) = (true, true);
+        self.entries.values_mut().for_each(|entry| *entry = Entry::Unknown);
+    }
+
     /// What `eval` runs may assign anything.
     fn evaluated(&mut self, arguments: &'a [Word]) {
         let again = arguments.iter().take_while(|word| bare(word) == Some("eval")).count();
         let arguments = arguments.get(again..).unwrap_or_default();
         let text: Option<Vec<String>> = arguments.iter().map(|word| literal(word)).collect();
         let list = text.filter(|_| self.evals < MOST_EVALS).and_then(|words| parse(&words.join(" "), 0).ok());
-        let Some(list) = list else {
-            (self.sourced, self.positional_change) = (true, true);
-            return;
-        };
+        let Some(list) = list else { return self.run_elsewhere() };
         let mut inner = Variables { evals: self.evals + 1, ..Variables::default() };
         inner.list(&list);
         self.anything |= inner.anything;

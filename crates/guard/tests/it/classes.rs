@@ -203,6 +203,9 @@ fn s06_values_that_are_not_literals_are_not_known() {
         "declare -n y=x; x=echo; y='rm -rf ~'; $x",
         "x=$(cat f); rm -rf \"$x\"",
         "source ./vars; rm -rf \"$DIR\"",
+        "DIR=build; . ./vars; rm -rf \"$DIR\"",
+        "DIR=(build); source ./vars; rm -rf \"${DIR[@]}\"",
+        "DIR=build; eval \"$(cat vars)\"; rm -rf \"$DIR\"",
         "x=~; eval 'rm -rf \"$x\"'",
         "x=~ sh -c 'rm -rf \"$x\"'",
         "env D=/ sh -c 'rm -rf \"$D\"'",
@@ -213,6 +216,7 @@ fn s06_values_that_are_not_literals_are_not_known() {
     ]);
     passes(&[
         "BUILD_DIR=build; rm -rf \"$BUILD_DIR\"",
+        ". ./vars; BUILD_DIR=build; rm -rf \"$BUILD_DIR\"",
         "BUILD_DIR=\"$PWD/build\"; mkdir -p $BUILD_DIR && rm -rf \"$BUILD_DIR\"/*",
         "tmp=$(mktemp -d); trap 'rm -rf \"$tmp\"' EXIT",
         "rm -rf \"$DIR\"",
