@@ -383,14 +383,15 @@ fn nested_projects(context: &AppContext, found: &mut Examination) {
     let Some(project) = context.places.project.as_deref() else { return };
     let nested = ollm_catalog::nested_projects(project);
     for folder in &nested.folders {
-        let what = format!("{} is in the project and declares hooks of its own", folder.join(".ollm").display());
+        let what =
+            format!("{} is in the project: hooks in it run for work in that folder", folder.join(".ollm").display());
         let folder = folder.join(".ollm").display().to_string();
         let way_out = format!("if you did not put it there, `rm -r {}` removes it", shell_word(&folder));
         found.note(Area::Guards, what, Some(way_out));
     }
     if !nested.is_complete {
         let way_out = format!("`find {} -name .ollm` finds them", shell_word(&project.display().to_string()));
-        let what = "the project has too many folders to look for others that declare hooks";
+        let what = "the project has too many folders to look for others with hooks of their own";
         found.note(Area::Guards, what, Some(way_out));
     }
 }

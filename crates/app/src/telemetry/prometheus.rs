@@ -27,7 +27,8 @@ impl Endpoint {
         let closed = |why: &str| format!("Prometheus cannot ask at {address}: {why}");
         let wanted: SocketAddr =
             address.parse().map_err(|_| closed("an address has a number and a port, as in 127.0.0.1:9464"))?;
-        let listener = TcpListener::bind(wanted).map_err(|error| closed(&error.to_string()))?;
+        let listener = TcpListener::bind(wanted)
+            .map_err(|error| closed(&format!("{error}; `telemetry.prometheus.listen` may name another address")))?;
         let address = listener.local_addr().map_err(|error| closed(&error.to_string()))?;
         let (closing, metrics) = (Arc::new(AtomicBool::new(false)), Arc::clone(metrics));
         let is_closing = Arc::clone(&closing);
