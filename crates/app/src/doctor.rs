@@ -384,7 +384,7 @@ fn nested_projects(context: &AppContext, found: &mut Examination) {
     let nested = ollm_catalog::nested_projects(project);
     for folder in &nested.folders {
         let what =
-            format!("{} is in the project: hooks in it run for work in that folder", folder.join(".ollm").display());
+            format!("{} is in the project: work in that folder runs hooks of its own", folder.join(".ollm").display());
         let folder = folder.join(".ollm").display().to_string();
         let way_out = format!("if you did not put it there, `rm -r {}` removes it", shell_word(&folder));
         found.note(Area::Guards, what, Some(way_out));
